@@ -111,7 +111,7 @@ fn forged_sparse_points_are_refused_or_predict() {
     };
     forge(&path, Kind::Model, &record, &parts, check);
     // A value or a text under the name of an array is no fault: the array is still there.
-    assert_eq!(refused.get(), parts.len() * 8, "forgeries by another array that were not refused");
+    assert_eq!(refused.get(), parts.len() * 9, "forgeries by another array that were not refused");
     // Lengths that fit, with a content that does not.
     let ends: Vec<usize> = record.take("points.ends").unwrap();
     let columns: Vec<u64> = record.take("points.columns").unwrap();

@@ -193,7 +193,7 @@ fn c_is_chosen_by_held_out_squared_error_and_there_are_no_intervals() {
     let data = friedman(60, 7);
     let model = plan("simplemkl", &[("c", "auto")]).train(&data).unwrap();
     let told = model.training().facts().iter().map(|(_, value)| value.clone()).collect::<Vec<_>>().join("\n");
-    assert!(told.contains("held-out squared error of c = 0.1"), "{told}");
+    assert!(told.contains("held-out squared error of c = 0.3"), "{told}");
     let numbers = model.numbers().unwrap();
     assert_eq!(numbers.deviations(&data.samples).unwrap(), None);
     let message = numbers.intervals(&data.samples, 0.9).unwrap_err().to_string();

@@ -23,7 +23,8 @@ use crate::run::KernelsOfView;
 /// let (data, pool) = (bundled("sonar")?, Pool::new(1)?);
 /// let (plans, protocol) = ([Plan::new("majority")?, Plan::new("average")?], Protocol::Folds(3));
 /// let cut = SplitEvaluation::new(&data, &plans, &protocol, 0)?;
-/// let mut session = Session::new(&pool, &mut Silent);
+/// let mut silent = Silent;
+/// let mut session = Session::new(&pool, &mut silent);
 /// let mut parts = vec![];
 /// for (plan, split) in cut.parts() {
 ///     parts.push(cut.run(plan, split, &mut session)?);

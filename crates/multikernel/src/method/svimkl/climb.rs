@@ -87,7 +87,7 @@ impl Objective<'_> {
             basis: Basis::default(),
             moments: vec![],
             converged: false,
-            gap: f64::NAN,
+            gap: f64::INFINITY,
             clip: Cache(Some(self.clip.clone())),
         })
     }
@@ -297,7 +297,7 @@ fn moved(from: &[f64], by: &[f64], length: f64) -> Vec<f64> {
 /// No step improves: once more without the history, then stop.
 fn stuck(fit: &mut Fit) {
     fit.converged = fit.memory.steps.is_empty();
-    fit.gap = f64::NAN;
+    fit.gap = f64::INFINITY;
     fit.memory = Memory::default();
     if !fit.converged {
         fit.basis = Basis::default();

@@ -350,7 +350,7 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<LogisticMo
     let value = objective.value_on_all(&x, &outputs);
     // The scale is corrected between steps, so the gap after the last step says more than the one where a run was
     // stopped.
-    let gap = if state.gap.is_nan() { objective.identity_gap(&x, &value.lengths) } else { state.gap };
+    let gap = if state.gap.is_infinite() { objective.identity_gap(&x, &value.lengths) } else { state.gap };
     let model = LogisticModel::new(task, &objective, &x)?;
     Ok(model.with_facts(facts(&objective, taken, value.loss, gap)).with_warning(warning(settings, &state, gap)))
 }

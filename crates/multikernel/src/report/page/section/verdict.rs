@@ -193,7 +193,7 @@ fn of_views(rows: &[Row], score: &str) -> String {
         }
         Some((view, row)) => format!(
             "These splits cannot settle whether a view is needed: {score} changes most without {view}, by {}; the interval holds 0, and \
-             more splits (--repeats) would narrow it.",
+             more splits would narrow it.",
             points(row)
         ),
         None => String::new(),
