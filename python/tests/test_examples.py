@@ -37,7 +37,7 @@ def test_documents(code, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("module", ["_data", "_estimators", "_evaluate", "_files", "_info"])
+@pytest.mark.parametrize("module", ["_data", "_estimators", "_evaluate", "_files", "_info", "_targets"])
 def test_docstrings(module):
     failed, tried = doctest.testmod(getattr(mk, module))
     assert failed == 0 and tried > 0
