@@ -305,7 +305,7 @@ pub(crate) struct Evaluate {
     /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
     /// The methods, with commas between
-    #[arg(long, short, value_name = "NAME,...", default_value = "majority,average", value_delimiter = ',')]
+    #[arg(long, short, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) method: Vec<String>,
     /// Stratified cross-validation with K folds
     #[arg(long, value_name = "K", default_value_t = 5, conflicts_with_all = ["repeats", "test"])]
@@ -762,7 +762,8 @@ fn version() -> &'static str {
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
     let help = format!("The method: {}", names.join(", "));
-    let several = format!("The methods, with commas between: {}", names.join(", "));
+    let default = "[default: majority,average; average for numbers and times]";
+    let several = format!("The methods, with commas between: {} {default}", names.join(", "));
     let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
     let compared = "The column of classes to compare clusters with: its name, or its position from 0, negative from the end [default: \
                     label, class or target; for cik, which needs one, as for train]";

@@ -49,12 +49,15 @@ impl Bar {
         }
     }
 
-    /// The job has ended: the page is now one about its result.
-    pub(crate) fn end_watch(&mut self, page: impl FnOnce(&Watch) -> Result<String>) -> Result<()> {
-        let Some(watched) = &mut self.watch else { return Ok(()) };
-        file::write_atomic(&watched.path, page(&watched.watch)?.as_bytes())?;
+    /// The job has ended: the page is now one about its result. A page that cannot be written takes nothing from a result
+    /// that is safe.
+    pub(crate) fn end_watch(&mut self, page: impl FnOnce(&Watch) -> Result<String>) {
+        let Some(mut watched) = self.watch.take() else { return };
         watched.is_ended = true;
-        Ok(())
+        let written = page(&watched.watch).and_then(|page| Ok(file::write_atomic(&watched.path, page.as_bytes())?));
+        if let Err(error) = written {
+            self.warn(&format!("warning: the page of --watch is not about the result: {error:#}"));
+        }
     }
 
     /// Removes the bars.

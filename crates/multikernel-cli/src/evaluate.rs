@@ -16,7 +16,7 @@ use crate::{data, forecast, memory, print, print_text, report, stop};
 
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
-    let mut plans = data::plans(&args.method, &args.planning, registry)?;
+    let mut plans = data::plans(&methods(args), &args.planning, registry)?;
     let figures = figures(args)?;
     check_paths(args)?;
     bar = bar.watching(args.watch.as_deref())?;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     if let Some(path) = &args.report {
         file::write_atomic(path, page()?.as_bytes())?;
     }
-    bar.end_watch(|_| Ok(page()?))?;
+    bar.end_watch(|_| Ok(page()?));
     for remark in found.remarks() {
         bar.note(&format!("warning: {remark}"));
     }
@@ -57,6 +57,16 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
         return print(&(evaluation_json(&found) + "\n"));
     }
     print_text(&evaluation_text_with(&found, &figures))
+}
+
+/// The methods asked for, or the default: classes have a baseline that knows nothing, numbers and times have figures that are
+/// relative to it.
+fn methods(args: &Evaluate) -> Vec<String> {
+    let default = match args.reading.target.is_some() || args.reading.time.is_some() {
+        true => ["average"].as_slice(),
+        false => &["majority", "average"],
+    };
+    if args.method.is_empty() { default.iter().map(ToString::to_string).collect() } else { args.method.clone() }
 }
 
 /// Reports what a long evaluation will take.

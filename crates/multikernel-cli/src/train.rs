@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     bar.clear();
     let command = report::command();
     let page = ModelPage { model: &model, rows: None, known: None, command: Some(&command) };
-    bar.end_watch(|_| Ok(page.html(&pool)?))?;
+    bar.end_watch(|_| Ok(page.html(&pool)?));
     model.training().told().iter().for_each(|line| bar.note(line));
     for warning in model.training().warnings() {
         bar.note(&format!("warning: {warning}"));

@@ -666,7 +666,8 @@ impl<'a> Run<'a> {
             }
             _ => {}
         }
-        self.job.bar.end_watch(|watch| Ok(watch.ended(&stop.to_string())))
+        self.job.bar.end_watch(|watch| Ok(watch.ended(&stop.to_string())));
+        Ok(())
     }
 }
 

@@ -31,6 +31,7 @@ pub use param::{Allowed, Param, Parameters, Setting, Value};
 pub(crate) use param::{choice, params};
 pub use params::Params;
 pub(crate) use predict::first_largest;
+pub(crate) use predict::forward_to_inner;
 pub use predict::{
     Additive, Clusterer, Decision, Explain, Intervals, Placed, Predict, Probabilistic, Regressor, Survival,
 };

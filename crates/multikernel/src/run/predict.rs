@@ -137,6 +137,47 @@ pub trait Explain {
     }
 }
 
+/// Implements [`Predict`] and [`Explain`] for an enum of models by forwarding every call to `self.inner()`, a `&dyn
+/// Predict`: one list of the traits' methods, so that none is forgotten where a default would stand in for it.
+macro_rules! forward_to_inner {
+    ($name:ty) => {
+        impl $crate::run::Predict for $name {
+            $crate::run::forward_to_inner! { @each
+                fn scores(input: $crate::run::Input<'_>, pool: &$crate::pool::Pool) -> $crate::Result<$crate::Matrix>;
+                fn margins(input: $crate::run::Input<'_>, pool: &$crate::pool::Pool) -> $crate::Result<$crate::Matrix>;
+                fn points() -> &[usize];
+                fn kernels() -> Option<Vec<usize>>;
+                fn check(n_kernels: usize, n_outputs: usize) -> $crate::Result<()>;
+                fn probabilistic() -> Option<&dyn $crate::run::Probabilistic>;
+                fn is_constant() -> bool;
+                fn regressor() -> Option<&dyn $crate::run::Regressor>;
+                fn survival() -> Option<&dyn $crate::run::Survival>;
+                fn clustering() -> Option<&dyn $crate::run::Clusterer>;
+                fn additive() -> Option<&dyn $crate::run::Additive>;
+            }
+        }
+
+        impl $crate::run::Explain for $name {
+            $crate::run::forward_to_inner! { @each
+                fn weights() -> Option<&[f64]>;
+                fn class_weights() -> Option<$crate::Matrix>;
+                fn coefficients() -> Option<&$crate::run::Coefficients>;
+                fn intervals() -> Option<$crate::run::Intervals>;
+                fn draws() -> Option<$crate::draws::Draws>;
+                fn facts() -> Vec<(String, String)>;
+                fn told() -> Vec<String>;
+                fn warnings() -> Vec<String>;
+            }
+        }
+    };
+    (@each $(fn $method:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(fn $method(&self, $($argument: $type),*) -> $result {
+            self.inner().$method($($argument),*)
+        })*
+    };
+}
+pub(crate) use forward_to_inner;
+
 /// A model with class probabilities of its own.
 pub trait Probabilistic: Predict {
     /// The probability of each class (columns) for each point (rows); rows add up to 1. Defaults to the scores.

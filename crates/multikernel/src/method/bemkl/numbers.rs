@@ -4,10 +4,8 @@ use super::beliefs::Beliefs;
 use super::model::{BemklModel, facts};
 use crate::error::Result;
 use crate::file::{Codec, Record};
-use crate::linalg::Matrix;
 use crate::method::ends::SvrModel;
-use crate::pool::Pool;
-use crate::run::{Additive, Coefficients, Explain, Input, Predict, Probabilistic, Regressor};
+use crate::run::{Coefficients, Predict, forward_to_inner};
 
 /// The mean sample weights, kernel weights and biases as a machine for numbers.
 pub(super) fn machine(state: &Beliefs) -> SvrModel {
@@ -65,50 +63,4 @@ impl Codec for BemklEnd {
     }
 }
 
-impl Predict for BemklEnd {
-    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        self.inner().scores(input, pool)
-    }
-
-    fn points(&self) -> &[usize] {
-        self.inner().points()
-    }
-
-    fn kernels(&self) -> Option<Vec<usize>> {
-        self.inner().kernels()
-    }
-
-    fn check(&self, n_kernels: usize, n_outputs: usize) -> Result<()> {
-        self.inner().check(n_kernels, n_outputs)
-    }
-
-    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
-        self.inner().probabilistic()
-    }
-
-    fn regressor(&self) -> Option<&dyn Regressor> {
-        self.inner().regressor()
-    }
-
-    fn additive(&self) -> Option<&dyn Additive> {
-        self.inner().additive()
-    }
-}
-
-impl Explain for BemklEnd {
-    fn weights(&self) -> Option<&[f64]> {
-        self.inner().weights()
-    }
-
-    fn coefficients(&self) -> Option<&Coefficients> {
-        self.inner().coefficients()
-    }
-
-    fn facts(&self) -> Vec<(String, String)> {
-        self.inner().facts()
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.inner().warnings()
-    }
-}
+forward_to_inner!(BemklEnd);

@@ -19,11 +19,7 @@ use super::svm::{FixedWeights, SvmState};
 use crate::data::{Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
-use crate::linalg::Matrix;
-use crate::pool::Pool;
-use crate::run::{
-    Additive, Coefficients, Control, Explain, Input, Predict, Progress, Regressor, State, Survival, Task,
-};
+use crate::run::{Control, Predict, Progress, State, Task, forward_to_inner};
 
 /// The targets of a method that ends so.
 pub(super) const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers, TargetKind::Times];
@@ -245,54 +241,4 @@ fn inside(name: &str, fields: Record) -> Record {
     record
 }
 
-impl Predict for EndModel {
-    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        self.inner().scores(input, pool)
-    }
-
-    fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        self.inner().margins(input, pool)
-    }
-
-    fn points(&self) -> &[usize] {
-        self.inner().points()
-    }
-
-    fn kernels(&self) -> Option<Vec<usize>> {
-        self.inner().kernels()
-    }
-
-    fn check(&self, n_kernels: usize, n_outputs: usize) -> Result<()> {
-        self.inner().check(n_kernels, n_outputs)
-    }
-
-    fn regressor(&self) -> Option<&dyn Regressor> {
-        self.inner().regressor()
-    }
-
-    fn additive(&self) -> Option<&dyn Additive> {
-        self.inner().additive()
-    }
-
-    fn survival(&self) -> Option<&dyn Survival> {
-        self.inner().survival()
-    }
-}
-
-impl Explain for EndModel {
-    fn weights(&self) -> Option<&[f64]> {
-        self.inner().weights()
-    }
-
-    fn coefficients(&self) -> Option<&Coefficients> {
-        self.inner().coefficients()
-    }
-
-    fn facts(&self) -> Vec<(String, String)> {
-        self.inner().facts()
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.inner().warnings()
-    }
-}
+forward_to_inner!(EndModel);
