@@ -79,7 +79,8 @@ pub(crate) struct Reading {
     /// has ids. With DATA: some of its columns as a view: names, `prefix*` or positions `0:76`, with commas between
     #[arg(long = "view", value_name = "NAME=FILE|COLUMNS")]
     pub(crate) views: Vec<String>,
-    /// File with the labels: a column of sample ids and a column of labels (and one of groups), or one label per row
+    /// File with the labels: a column of sample ids and a column of labels (and one of groups), or one label per row; or
+    /// with the columns of --target, --time and --event
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<String>,
     /// A Gram matrix (.npy, or CSV without a header): n x n to train and evaluate, new x trained rows to predict, then

@@ -183,11 +183,6 @@ fn square_grams(reading: &Reading) -> Result<Vec<Gram>> {
 /// Reads labelled rows: from files, Gram matrices, or both.
 pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
     let square = square_grams(reading)?;
-    if (reading.target.is_some() || reading.time.is_some()) && reading.labels.is_some() {
-        bail!(
-            "--target and --time name columns of DATA or of a view, not of a file of labels; give that file as a view"
-        );
-    }
     if source.is_some() || !reading.views.is_empty() {
         let table = read(source, reading, None, observer)?;
         let set = match (targets(reading).as_slice(), &reading.time, &reading.event) {
@@ -314,7 +309,18 @@ pub(crate) fn read_known(
     observer: &mut dyn Observer,
 ) -> Result<(Samples, Option<Dataset>)> {
     let mut why = None;
-    if let Some(columns) = target_columns(reading, model).filter(|_| source.is_some()) {
+    let columns = target_columns(reading, model);
+    if let (Some(columns), Some(labels)) = (&columns, &reading.labels) {
+        let (samples, _) = read_new(source, &Reading { labels: None, ..plain(reading) }, model, observer)?;
+        let mut options = options(&plain(reading), None)?;
+        let mut names = columns.iter().map(|(name, _)| name.clone());
+        options.event = columns.iter().find(|(_, kind)| *kind == Kind::YesNo).and_then(|_| names.next_back());
+        options.target = names.collect();
+        options.id = options.id.or_else(|| model.input().id_name().map(str::to_string));
+        let known = labelled(samples, labels, &options)?;
+        return Ok((known.samples.clone(), Some(known)));
+    }
+    if let Some(columns) = columns.filter(|_| source.is_some()) {
         let expect = model.input().expect().with_target(&columns);
         let names: Vec<String> = columns.into_iter().map(|(name, _)| name).collect();
         // What it remarks is told if it is what counts.

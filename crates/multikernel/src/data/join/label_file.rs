@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::data::read::{
-    Cells, Columns, MissingLabel, MissingLabels, ReadOptions, is_name, labels_missing, read_cells,
+    Cells, Columns, MissingLabel, MissingLabels, ReadOptions, Truth, is_name, labels_missing, read_cells,
 };
-use crate::data::table::words::{has_words, is_missing, is_missing_label, list, quoted};
+use crate::data::table::words::{finite, has_words, is_missing, is_missing_label, list, quoted};
 use crate::error::{Error, Place, Remedy, Result, message};
 
 /// The samples that labels are wanted for.
@@ -31,6 +31,8 @@ pub(super) struct LabelRows {
     pub(super) lines: Vec<u64>,
     pub(super) labels: Vec<String>,
     pub(super) label_name: Option<String>,
+    /// The numbers to predict, or the time and the event, of each row; empty if classes are.
+    pub(super) targets: Vec<Vec<f64>>,
     pub(super) groups: Option<Vec<String>>,
     pub(super) group_name: Option<String>,
     pub(super) notes: Vec<String>,
@@ -41,7 +43,10 @@ struct Layout {
     id: Option<usize>,
     /// Whether the id column was given or known by name, rather than just being the first.
     is_known_id: bool,
+    /// The label, or the first target.
     label: usize,
+    /// What [`ReadOptions::target`] names, and the event last.
+    targets: Vec<usize>,
     groups: Option<usize>,
 }
 
@@ -86,8 +91,8 @@ impl LabelFile {
         let mut notes = Vec::new();
         let header = options.header.unwrap_or_else(|| self.is_header(&columns, &layout, wanted, &mut notes));
         let used = [layout.id, Some(layout.label), layout.groups];
-        let ignored: Vec<String> =
-            (0..columns.n).filter(|&j| !used.contains(&Some(j))).map(|j| columns.shown(j)).collect();
+        let is_used = |j: usize| used.contains(&Some(j)) || layout.targets.contains(&j);
+        let ignored: Vec<String> = (0..columns.n).filter(|&j| !is_used(j)).map(|j| columns.shown(j)).collect();
         if header && !ignored.is_empty() {
             notes.push(format!("columns ignored: {}", list(&ignored, 5)));
         }
@@ -99,6 +104,7 @@ impl LabelFile {
             lines: Vec::new(),
             labels: Vec::new(),
             label_name,
+            targets: Vec::new(),
             groups: layout.groups.map(|_| Vec::new()),
             group_name,
             notes,
@@ -110,6 +116,9 @@ impl LabelFile {
         }
         for cells in body {
             rows.add(cells, &layout, &mut seen)?;
+            if !layout.targets.is_empty() {
+                rows.add_targets(cells, &layout, options)?;
+            }
         }
         if !has_words(&rows.labels) {
             // Among numbers `None` is a missing label.
@@ -133,9 +142,14 @@ impl LabelFile {
     fn layout(&self, columns: &Columns<'_>, with_ids: bool) -> Result<Layout> {
         let options = columns.options;
         let asked = |option: &str, wanted: Option<&String>| wanted.and_then(|wanted| columns.told(option, wanted).ok());
-        let told = options.label.as_ref().map(|wanted| columns.told("label", wanted)).transpose()?;
+        let named = |option: &'static str, wanted: &String| columns.told(option, wanted);
+        let targets = options.target.iter().map(|wanted| named("target", wanted));
+        let targets: Vec<usize> =
+            targets.chain(options.event.iter().map(|wanted| named("event", wanted))).collect::<Result<_>>()?;
+        let label = options.label.as_ref().map(|wanted| named("label", wanted)).transpose()?;
+        let told = targets.first().copied().or(label);
         let groups = asked("groups", options.groups.as_ref());
-        let is_free = |j: usize| Some(j) != told && Some(j) != groups;
+        let is_free = |j: usize| Some(j) != told && Some(j) != groups && !targets.contains(&j);
         let mut free: Vec<usize> = (0..columns.n).filter(|&j| is_free(j)).collect();
         let row_names = || free.first().copied().filter(|&j| j == 0 && columns.n > 1 && columns.has_row_names());
         let known = asked("id", options.id_column());
@@ -166,7 +180,7 @@ impl LabelFile {
                 return Err(Error::param(option, message));
             }
         }
-        Ok(Layout { id, is_known_id: known.is_some(), label, groups })
+        Ok(Layout { id, is_known_id: known.is_some(), label, targets, groups })
     }
 
     /// The column with the name of an id; among names that merely resemble one, a column whose values are all distinct.
@@ -227,6 +241,40 @@ impl LabelRows {
         self.groups.iter_mut().zip(group).for_each(|(groups, group)| groups.push(group));
         Ok(())
     }
+
+    /// Adds what is to be predicted of the row last added; one that lacks some of it has no label, if such rows are left
+    /// out.
+    fn add_targets(&mut self, cells: &Cells, layout: &Layout, options: &ReadOptions) -> Result<()> {
+        let mut targets = Vec::with_capacity(layout.targets.len());
+        for &j in &layout.targets {
+            let cell = cells.cell(j);
+            let is_dropped = is_missing(cell) && options.missing_labels == MissingLabels::Drop;
+            if is_dropped && let Some(label) = self.labels.last_mut() {
+                label.clear();
+            }
+            let value = number(cell).or(is_dropped.then_some(f64::NAN)).ok_or_else(|| {
+                let what = if is_missing(cell) { "missing".into() } else { format!("{}, not a number", quoted(cell)) };
+                let place = cells.place(&self.source, j);
+                Error::data(place, format!("what is to be predicted is {what}; correct it, or remove the row"))
+            })?;
+            targets.push(value);
+        }
+        if let (Some(&event), Some(&j)) = (targets.get(1), layout.targets.get(1))
+            && options.event.is_some()
+            && ![0.0, 1.0].contains(&event)
+            && !event.is_nan()
+        {
+            let message = format!("the event is {event}; write 1 for an event, 0 for none");
+            return Err(Error::data(cells.place(&self.source, j), message));
+        }
+        self.targets.push(targets);
+        Ok(())
+    }
+}
+
+/// The number in a cell, or what a word such as yes stands for.
+fn number(cell: &str) -> Option<f64> {
+    finite(cell).or_else(|| Truth::parse(cell).map(|(_, value)| value))
 }
 
 /// Refuses rows without a label.

@@ -5,12 +5,14 @@ mod label_file;
 mod samples;
 mod view_file;
 
+use std::collections::HashMap;
+
 use crate::data::read::{ReadOptions, short_name};
-use crate::data::table::words::is_missing_label;
-use crate::data::table::{Dataset, Expect, Labels, Samples, Table, View, check_view_names, within};
+use crate::data::table::words::{is_missing_label, list, quoted};
+use crate::data::table::{Dataset, Expect, Labels, Samples, Table, Target, View, check_view_names, outcome, within};
 use crate::error::{Error, Place, Result};
 use label_file::{LabelFile, Wanted};
-use samples::Join;
+use samples::{Join, numbers_of};
 pub use view_file::ViewSource;
 use view_file::{Slot, bare, check_told, slots_of_model};
 
@@ -22,7 +24,8 @@ use view_file::{Slot, bare, check_told, slots_of_model};
 ///
 /// `labels` is delimited text with a column of ids, one of labels, and optionally one of groups; without ids, labels in
 /// row order. All columns of the view files except ids are then features, and samples that it does not list are left
-/// out. Without it, labels are columns of the view files named `label`, `class`, `target` or `y`, or as given by
+/// out. With [`ReadOptions::target`] it has those columns instead of labels; without a labels file they are in the
+/// views, given as `column`, or as `view:column` where several views have one of that name. Without it, labels are columns of the view files named `label`, `class`, `target` or `y`, or as given by
 /// [`ReadOptions::label`]; if several files have one, they must agree.
 ///
 /// Options that name columns must match at least one file. Positions are for files without column names, for the labels
@@ -62,9 +65,42 @@ pub fn read_views(views: &[ViewSource], labels: Option<&str>, options: &ReadOpti
         None => views.iter().map(|view| Slot { name: &view.name, source: Some(&view.source), expect: None }).collect(),
     };
     let labels = labels.map(|source| LabelFile::read(source, options)).transpose()?;
-    let files = slots.iter().map(|slot| slot.read(labels.as_ref(), options)).collect::<Result<Vec<_>>>()?;
-    check_told(&files, labels.as_ref(), options)?;
-    Join::new(&files, labels.as_ref(), options)?.into_table(files, options)
+    let bare = bare_targets(views, options);
+    let files = slots.iter().map(|slot| slot.read(labels.as_ref(), &bare)).collect::<Result<Vec<_>>>()?;
+    check_told(&files, labels.as_ref(), &bare)?;
+    let mut table = Join::new(&files, labels.as_ref(), &bare)?.into_table(files, &bare)?;
+    if table.targets.is_none() && !options.target.is_empty() {
+        table.samples = name_targets(&table.samples, options)?;
+        if options.drops_untargeted() {
+            table.drop_untargeted(options.targets())?;
+        }
+    }
+    Ok(table)
+}
+
+/// The options for one of several files: a target `view:column` is a column of that view's file.
+fn bare_targets(views: &[ViewSource], options: &ReadOptions) -> ReadOptions {
+    let bare =
+        |wanted: &String| views.iter().fold(wanted.as_str(), |wanted, view| bare(&view.name, wanted)).to_string();
+    let (target, event) = (options.target.iter().map(bare).collect(), options.event.as_ref().map(bare));
+    ReadOptions { target, event, ..options.clone() }
+}
+
+/// The samples with each target under the name it was asked for by; a column of that name may be in one view only.
+fn name_targets(samples: &Samples, options: &ReadOptions) -> Result<Samples> {
+    let mut names = samples.names().to_vec();
+    for wanted in options.targets().filter(|wanted| !samples.names().contains(wanted)) {
+        let views = samples.views().iter();
+        let found: Vec<usize> =
+            views.flat_map(|view| view.columns.clone().find(|&j| bare(&view.name, &names[j]) == wanted)).collect();
+        if let [_, _, ..] = found[..] {
+            let places: Vec<String> = found.iter().map(|&j| quoted(&names[j])).collect();
+            let message = format!("{} is in several views; name one of {}", quoted(wanted), list(&places, 8));
+            return Err(Error::param("target", message));
+        }
+        found.iter().for_each(|&j| names[j].clone_from(wanted));
+    }
+    samples.renamed(names)?.with_views(samples.views().to_vec())
 }
 
 /// Reads rows from one file and their labels from another; ids, row order and options as in [`read_views`], but columns
@@ -87,27 +123,52 @@ pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Re
     Ok(Table { name, source: source.into(), samples, ..table })
 }
 
-/// Samples known only by Gram matrices, with labels (and groups) from a file, one row for each.
+/// Samples with what is to be predicted of them, and groups, from a file: by id where they have ids, else row by row, as
+/// with samples known only by Gram matrices. Samples that it does not list are left out.
 pub fn labelled(samples: Samples, labels: &str, options: &ReadOptions) -> Result<Dataset> {
+    const SAMPLES: &str = "the samples";
     let file = LabelFile::read(labels, options)?;
-    let mut rows = file.rows(&Wanted::Rows(samples.n_samples(), "the Gram matrices"), options)?;
-    if rows.labels.len() != samples.n_samples() {
+    let at: HashMap<&str, usize> =
+        samples.ids().unwrap_or_default().iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
+    let wanted = match samples.ids() {
+        Some(_) => Wanted::Ids(at.keys().copied().collect(), SAMPLES),
+        None => Wanted::Rows(samples.n_samples(), SAMPLES),
+    };
+    let mut rows = file.rows(&wanted, options)?;
+    if samples.ids().is_none() && rows.labels.len() != samples.n_samples() {
         let (n, found) = (samples.n_samples(), rows.labels.len());
-        let message =
-            format!("{found} labels for Gram matrices of {n} rows; give one label per row, in the same order");
+        let message = format!("{found} labels for {n} rows; give one label per row, in the same order");
         return Err(Error::data(Place::file(labels), message));
     }
-    let kept: Vec<usize> = (0..rows.labels.len()).filter(|&i| !is_missing_label(&rows.labels[i])).collect();
-    let numbers = (1..=samples.n_samples()).collect();
-    let is_whole = kept.len() == rows.labels.len();
-    let samples = if is_whole { samples } else { samples.with_row_numbers(Some(numbers)).select_rows(&kept) };
-    rows.labels.retain(|label| !is_missing_label(label));
-    rows.groups = rows.groups.map(|groups| kept.iter().map(|&i| groups[i].clone()).collect());
-    let codes = Labels::new(&rows.labels).map_err(|error| within(labels, error))?;
-    let set = Dataset::new(short_name(labels), samples, codes)?;
-    let set = Dataset { label_name: rows.label_name, ..set };
+    // The rows of the file that count, and the sample of each.
+    let sample_of = |row: usize| match &rows.ids {
+        Some(ids) => at.get(ids[row].as_str()).copied(),
+        None => Some(row),
+    };
+    let kept = (0..rows.labels.len()).filter(|&row| !is_missing_label(&rows.labels[row]));
+    let (kept, found): (Vec<usize>, Vec<usize>) = kept.filter_map(|row| Some((row, sample_of(row)?))).unzip();
+    let is_whole = found.iter().copied().eq(0..samples.n_samples());
+    let numbers = samples.ids().is_none().then(|| (1..=samples.n_samples()).collect());
+    let samples = if is_whole { samples } else { samples.with_row_numbers(numbers).select_rows(&found) };
+    let targets = kept.iter().filter_map(|&row| rows.targets.get(row).cloned()).collect();
+    let (target, codes) = match numbers_of(targets, options)? {
+        Some(targets) => outcome(targets, options.event.is_some()),
+        None => {
+            let texts: Vec<&str> = kept.iter().map(|&row| rows.labels[row].as_str()).collect();
+            Labels::new(&texts).map(|codes| (Target::Classes, codes))
+        }
+    }
+    .map_err(|error| within(labels, error))?;
+    let label_name = match options.target.is_empty() {
+        true => rows.label_name.take(),
+        false => Some(options.targets().cloned().collect::<Vec<_>>().join(", ")),
+    };
+    let set = Dataset { target, label_name, ..Dataset::new(short_name(labels), samples, codes)? };
     match rows.groups {
-        Some(groups) => set.with_groups(&groups, rows.group_name),
+        Some(groups) => {
+            let groups: Vec<String> = kept.iter().map(|&row| groups[row].clone()).collect();
+            set.with_groups(&groups, rows.group_name)
+        }
         None => Ok(set),
     }
 }

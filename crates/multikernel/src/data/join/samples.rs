@@ -7,7 +7,7 @@ use super::label_file::{LabelFile, LabelRows, Wanted, no_ids};
 use super::view_file::ViewFile;
 use crate::data::read::{MissingLabels, ReadOptions, check_classes, check_memory, check_sparse_memory, out_of_memory};
 use crate::data::table::words::{is_missing_label, quoted};
-use crate::data::table::{Coding, Samples, Table, View};
+use crate::data::table::{Coding, Numbers, Samples, Table, View};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
@@ -33,6 +33,16 @@ fn codings(files: &[ViewFile], options: &ReadOptions) -> Vec<Coding> {
     codings
 }
 
+/// What a labels file has to be predicted, under the names it was asked for by.
+pub(super) fn numbers_of(targets: Vec<Vec<f64>>, options: &ReadOptions) -> Result<Option<Numbers>> {
+    if targets.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<String> = options.targets().cloned().collect();
+    let values = Matrix::from_vec(targets.len(), names.len(), targets.concat())?;
+    Numbers::new(names, values).map(Some)
+}
+
 /// The samples of the table, their rows in the files, and their metadata.
 pub(super) struct Join {
     pub(super) ids: Option<Vec<String>>,
@@ -41,6 +51,8 @@ pub(super) struct Join {
     pub(super) rows: Vec<Vec<Option<usize>>>,
     pub(super) labels: Option<Vec<String>>,
     pub(super) label_name: Option<String>,
+    /// What a labels file has to be predicted of each sample; empty if classes are.
+    pub(super) targets: Vec<Vec<f64>>,
     pub(super) groups: Option<Vec<String>>,
     pub(super) group_name: Option<String>,
     pub(super) notes: Vec<Message>,
@@ -85,10 +97,17 @@ impl Join {
             *texts = texts.take().map(|texts| kept.iter().map(|&i| texts[i].clone()).collect());
         };
         [&mut self.ids, &mut self.labels, &mut self.groups].into_iter().for_each(select);
+        self.select_targets(&kept);
         for rows in self.rows.iter_mut().filter(|rows| !rows.is_empty()) {
             *rows = kept.iter().map(|&i| rows[i]).collect();
         }
         self.n_samples = kept.len();
+    }
+
+    fn select_targets(&mut self, kept: &[usize]) {
+        if !self.targets.is_empty() {
+            self.targets = kept.iter().map(|&i| std::mem::take(&mut self.targets[i])).collect();
+        }
     }
 
     /// Samples by id: those of the labels file, else those of all views.
@@ -172,6 +191,7 @@ impl Join {
             rows,
             labels: None,
             label_name: None,
+            targets: vec![],
             groups: None,
             group_name: None,
             notes: vec![],
@@ -180,6 +200,7 @@ impl Join {
             join.notes = given.notes.iter().map(|note| format!("{}: {note}", given.source).into()).collect();
             (join.labels, join.label_name) = (Some(given.labels), given.label_name);
             (join.groups, join.group_name) = (given.groups, given.group_name);
+            join.targets = given.targets;
         }
         join.notes.extend(notes);
         join
@@ -306,7 +327,7 @@ impl Join {
             }
             return Err(Error::data(Place::file(source), message));
         }
-        let mut samples = match self.ids {
+        let mut samples = match self.ids.take() {
             Some(ids) => samples.with_ids(ids)?.with_id_name(id_name),
             None => samples.with_row_numbers(row_numbers(&self.rows)),
         };
@@ -318,6 +339,7 @@ impl Join {
                 *texts = texts.take().map(|texts| kept.iter().map(|&i| texts[i].clone()).collect());
             };
             [&mut self.labels, &mut self.groups].into_iter().for_each(select);
+            self.select_targets(&kept);
         }
         let mut table = Table {
             name,
@@ -329,6 +351,7 @@ impl Join {
             groups: self.groups,
             group_name: self.group_name,
             some_labels: None,
+            targets: numbers_of(self.targets, options)?,
             told: vec![],
             index_base: None,
             columns: vec![],

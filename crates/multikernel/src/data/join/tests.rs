@@ -63,6 +63,9 @@ fn options(words: &[&str]) -> ReadOptions {
             "label" => options.label = Some(value.into()),
             "groups" => options.groups = Some(value.into()),
             "ignore" => options.ignore.push(value.into()),
+            "target" => options.target.push(value.into()),
+            "event" => options.event = Some(value.into()),
+            "missing" => options.missing_labels = if value == "drop" { MissingLabels::Drop } else { panic!("{value}") },
             "header" => options.header = Some(value == "yes"),
             "memory" => options.memory = value.parse().ok(),
             _ => panic!("{option}"),
@@ -964,4 +967,76 @@ proptest! {
             }
         }
     }
+}
+
+const STUDY: [(&str, &str); 4] = [
+    ("a.csv", "id,x,y\ns1,1,2\ns2,3,4\ns3,5,6\ns4,7,8\n"),
+    ("b.csv", "id,z,days,dose\ns4,9,40,.4\ns2,8,20,.2\ns1,7,10,.1\n"),
+    ("outcome.csv", "patient,age,days,died,dose\ns3,50,30,no,0.3\ns1,60,10,yes,.1\ns2,70,20,1,0.2\n"),
+    ("bad.csv", "id,days,died\ns1,10,2\ns2,x,1\ns3,,0\n"),
+];
+
+#[test]
+fn a_labels_file_may_hold_numbers_or_times_to_predict() {
+    let folder = Folder::new(&STUDY);
+    let views = ["a=a.csv", "b=b.csv"];
+    let asked = options(&["target=dose"]);
+    let set = folder.read(&views, Some("outcome.csv"), &asked).unwrap().into_numbers(&asked.target).unwrap();
+    assert_eq!(set.samples.ids().unwrap(), ["s3", "s1", "s2"]);
+    assert_eq!(set.target.numbers().unwrap().values().data(), [0.3, 0.1, 0.2]);
+    // A column of a view that is called like a target would leak it.
+    assert_eq!(set.samples.names(), ["a:x", "a:y", "b:z", "b:days"]);
+    assert_eq!(set.label_name.as_deref(), Some("dose"));
+
+    let asked = options(&["target=days", "event=died"]);
+    let table = folder.read(&views, Some("outcome.csv"), &asked).unwrap();
+    assert!(folder.notes(&table).contains(&"outcome.csv: columns ignored: 'age', 'dose'".to_string()));
+    let set = table.into_times("days", "died").unwrap();
+    let times = set.target.times().unwrap();
+    assert_eq!((times.time(), times.event()), (&[30.0, 10.0, 20.0][..], &[false, true, true][..]));
+
+    // Samples that are there already find theirs by id.
+    let samples = set.samples.select_rows(&[2, 0]);
+    let known = labelled(samples, &folder.path("outcome.csv"), &asked).unwrap();
+    assert_eq!(known.samples.ids().unwrap(), ["s3", "s2"]);
+    assert_eq!(known.target.times().unwrap().time(), [30.0, 20.0]);
+}
+
+#[test]
+fn targets_may_be_columns_of_a_view() {
+    let folder = Folder::new(&STUDY);
+    let views = ["a=a.csv", "b=b.csv"];
+    for wanted in ["days", "b:days"] {
+        let asked = options(&[&format!("target={wanted}"), "missing=drop"]);
+        let table = folder.read(&views, None, &asked).unwrap();
+        assert!(folder.notes(&table).contains(&"rows without a target left out: 1 of 4".to_string()));
+        let set = table.into_numbers(&asked.target).unwrap();
+        assert_eq!(set.samples.ids().unwrap(), ["s1", "s2", "s4"]);
+        assert_eq!(set.target.numbers().unwrap().values().data(), [10.0, 20.0, 40.0]);
+        assert_eq!(set.samples.names(), ["a:x", "a:y", "b:z", "b:dose"]);
+        let views: Vec<(&str, Range<usize>)> =
+            set.samples.views().iter().map(|view| (view.name.as_str(), view.columns.clone())).collect();
+        assert_eq!(views, [("a", 0..2), ("b", 2..4)]);
+    }
+    let asked = options(&["target=days"]);
+    let message = folder.read(&views, None, &asked).unwrap().into_numbers(&asked.target).unwrap_err().to_string();
+    assert!(message.contains("sample 's3': the target days is missing"), "{message}");
+    let twice = ["a=a.csv", "b=b.csv", "o=outcome.csv"];
+    let message = folder.message(&twice, None, &options(&["target=days", "id=id"]));
+    assert_eq!(message, "parameter target: 'days' is in several views; name one of 'b:days', 'o:days'");
+}
+
+#[test]
+fn a_target_that_cannot_be_read_is_named_by_line_and_column() {
+    let folder = Folder::new(&STUDY);
+    let timed = |more: &[&str]| options(&[&["target=days", "event=died"], more].concat());
+    let message = folder.message(&["a=a.csv"], Some("bad.csv"), &timed(&[]));
+    assert!(message.starts_with("bad.csv:4:2: the label is missing"), "{message}");
+    let message = folder.message(&["a=a.csv"], Some("bad.csv"), &timed(&["missing=drop"]));
+    assert!(message.starts_with("bad.csv:2:3: the event is 2; write 1 for an event"), "{message}");
+    let message = folder.message(&["a=a.csv"], Some("bad.csv"), &options(&["target=days", "missing=drop"]));
+    assert!(message.starts_with("bad.csv:3:2: what is to be predicted is 'x', not a number"), "{message}");
+    folder.write("holed.csv", b"id,days,died\ns1,10,1\ns2,20,\ns3,,0\n");
+    let set = folder.read(&["a=a.csv"], Some("holed.csv"), &timed(&["missing=drop"])).unwrap();
+    assert_eq!(set.into_times("days", "died").unwrap().samples.ids().unwrap(), ["s1"]);
 }

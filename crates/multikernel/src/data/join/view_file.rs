@@ -85,13 +85,16 @@ impl Slot<'_> {
         };
         if let Some(labels) = labels {
             let mut leave_out: Vec<String> = labels.label_name(options)?.into_iter().collect();
-            leave_out.extend(options.label.clone().filter(|label| !leave_out.contains(label)));
+            let named = options.label.iter().chain(options.targets());
+            let named: Vec<String> = named.filter(|name| !leave_out.contains(name)).cloned().collect();
+            leave_out.extend(named);
             // A column named like a label is one, and would leak the classes to a model that gets them from elsewhere.
             for name in ["label", "class", "target"] {
                 let spelled = [name.to_string(), name.to_uppercase(), name[..1].to_uppercase() + &name[1..]];
                 leave_out.extend(spelled.into_iter().filter(|name| !leave_out.contains(name)).collect::<Vec<_>>());
             }
-            own = ReadOptions { unlabelled: true, label: None, part: Some(JoinedPart { leave_out }), ..own };
+            let part = Some(JoinedPart { leave_out });
+            own = ReadOptions { unlabelled: true, label: None, target: vec![], event: None, part, ..own };
         }
         let table = load(source, &own)?;
         if expected.is_none() {

@@ -120,6 +120,7 @@ pub(super) fn table(
         groups: None,
         group_name: None,
         some_labels: None,
+        targets: None,
         told: roles.told,
         index_base: None,
         columns: vec![],

@@ -63,6 +63,9 @@ pub fn read_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result
     }?;
     let samples = with_views_of(table.samples, options)?;
     let mut table = Table { name: short_name(name), samples, ..table };
+    if options.drops_untargeted() {
+        table.drop_untargeted(options.targets())?;
+    }
     if options.part.is_none() {
         check_classes(&mut table, options)?;
     }

@@ -247,6 +247,7 @@ impl SparseRows {
             groups: None,
             group_name: None,
             some_labels: None,
+            targets: None,
             told: vec![],
             index_base: Some(base),
             columns: vec![],

@@ -37,6 +37,7 @@ pub use gmt::{FeatureSet, FeatureSets};
 pub use matrix::read_matrix;
 pub(super) use memory::{check_memory, check_sparse_memory, out_of_memory};
 pub use numbers::Decimal;
+pub(super) use numbers::Truth;
 pub use options::{Format, MissingLabels, ReadOptions};
 pub(super) use options::{JoinedPart, with_views_of};
 pub(super) use roles::{Columns, is_name};

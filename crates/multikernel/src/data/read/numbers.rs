@@ -111,7 +111,7 @@ pub(super) fn is_maybe_thousands(number: &str) -> bool {
 
 /// A pair of words for 1 and 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Truth {
+pub(in crate::data) enum Truth {
     TrueFalse,
     YesNo,
     Letters,
@@ -130,7 +130,7 @@ impl Truth {
     }
 
     /// The pair that a text belongs to, ignoring case, and its value.
-    pub(super) fn parse(text: &str) -> Option<(Truth, f64)> {
+    pub(in crate::data) fn parse(text: &str) -> Option<(Truth, f64)> {
         Truth::ALL.into_iter().find_map(|pair| {
             let at = pair.words().into_iter().position(|word| text.eq_ignore_ascii_case(word))?;
             Some((pair, if at == 0 { 1.0 } else { 0.0 }))

@@ -156,6 +156,16 @@ impl ReadOptions {
         self.unlabelled || !self.target.is_empty()
     }
 
+    /// The columns to predict, an event last.
+    pub(in crate::data) fn targets(&self) -> impl Iterator<Item = &String> {
+        self.target.iter().chain(&self.event)
+    }
+
+    /// Whether rows that lack a target are to be left out.
+    pub(in crate::data) fn drops_untargeted(&self) -> bool {
+        self.missing_labels == MissingLabels::Drop && !self.target.is_empty() && self.part.is_none()
+    }
+
     /// The column given as ids.
     pub(in crate::data) fn id_column(&self) -> Option<&String> {
         self.id.as_ref().filter(|_| self.wants_ids())

@@ -73,6 +73,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         samples,
         labels,
         some_labels: None,
+        targets: None,
         label_name,
         label_column: None,
         groups: None,

@@ -27,6 +27,6 @@ pub use presence::Presence;
 pub(super) use samples::numbered;
 pub use samples::{Samples, View, is_numbered};
 pub use table::{ColumnNote, Table};
-pub(super) use table::{Told, within};
+pub(super) use table::{Told, outcome, within};
 pub(crate) use target::Standard;
 pub use target::{Numbers, Target, TargetKind, Times};

@@ -5,7 +5,7 @@ use super::kind::Kind;
 use super::labels::Labels;
 use super::samples::Samples;
 use super::target::{Numbers, Target, Times};
-use super::words::{finite, list, position};
+use super::words::{finite, list, position, quoted};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// The contents of a file.
@@ -22,6 +22,8 @@ pub struct Table {
     pub labels: Option<Vec<String>>,
     /// The labels of rows to predict if only some have one, blank for the others; `labels` is `None` then.
     pub some_labels: Option<Vec<String>>,
+    /// The numbers to predict, or the time and the event, if they come from a file of labels.
+    pub(in crate::data) targets: Option<Numbers>,
     /// The name of the label column, if it has one.
     pub label_name: Option<String>,
     /// The position of the label column if it has no name, such as `column 5 (the last)`.
@@ -129,15 +131,15 @@ impl Table {
         let labels = self.labels.take();
         // Columns of that name come first: a set may have labels beside its numbers.
         let are_columns = names.iter().all(|name| self.samples.names().contains(name));
-        let (numbers, label_column) = match labels.filter(|_| !are_columns) {
-            Some(labels) => (self.numbers_of(&labels, names)?, self.label_column.take()),
-            None => (self.take_columns("target", names)?, None),
+        let (numbers, label_column) = match (self.targets.take(), labels.filter(|_| !are_columns)) {
+            (Some(targets), _) => (targets, None),
+            (None, Some(labels)) => (self.numbers_of(&labels, names)?, self.label_column.take()),
+            (None, None) => (self.take_columns("target", names)?, None),
         };
         let label_name = Some(numbers.names().join(", "));
-        let strata = numbers.strata().map_err(|error| within(&source, error))?;
         self.check_rows()?;
-        let set = self.into_set(strata)?;
-        Ok(Dataset { target: Target::Numbers(numbers), label_name, label_column, ..set })
+        let (target, strata) = outcome(numbers, false).map_err(|error| within(&source, error))?;
+        Ok(Dataset { target, label_name, label_column, ..self.into_set(strata)? })
     }
 
     /// The rows with times to an event: the columns `time` and `event`, which are taken out of the features. An event is
@@ -154,19 +156,26 @@ impl Table {
     /// ```
     pub fn into_times(mut self, time: &str, event: &str) -> Result<Dataset> {
         let source = self.source.clone();
-        let taken = self.take_columns("time", &[time.to_string(), event.to_string()])?;
+        let taken = match self.targets.take() {
+            Some(targets) => targets,
+            None => self.take_columns("time", &[time.to_string(), event.to_string()])?,
+        };
         let events = taken.values().column(1);
         if let Some(row) = events.iter().position(|&value| value != 0.0 && value != 1.0) {
-            let (row, found) = (self.samples.row_number(row), events[row]);
-            let message = format!("row {row}: the event '{event}' is {found}; write 1 for an event, 0 for none");
+            let (row, found) = (self.row(row), events[row]);
+            let message = format!("{row}: the event '{event}' is {found}; write 1 for an event, 0 for none");
             return Err(Error::data(Place::file(source), message));
         }
-        let times = Times::new(taken.values().column(0), events.iter().map(|&value| value == 1.0).collect());
-        let times = times.map_err(|error| within(&source, error))?;
-        let strata = times.strata().map_err(|error| within(&source, error))?;
+        let label_name = Some(taken.names().join(", "));
         self.check_rows()?;
-        let set = self.into_set(strata)?;
-        Ok(Dataset { target: Target::Times(times), label_name: Some(taken.names().join(", ")), ..set })
+        let (target, strata) = outcome(taken, true).map_err(|error| within(&source, error))?;
+        Ok(Dataset { target, label_name, ..self.into_set(strata)? })
+    }
+
+    /// A row in messages: where files are joined, its number is that of no file, and its id is.
+    fn row(&self, row: usize) -> String {
+        let id = self.samples.ids().filter(|_| !self.samples.views().is_empty()).map(|ids| quoted(&ids[row]));
+        id.map_or_else(|| format!("row {}", self.samples.row_number(row)), |id| format!("sample {id}"))
     }
 
     /// Labels as numbers.
@@ -188,13 +197,36 @@ impl Table {
         Numbers::one(name, values).map_err(|error| within(&self.source, error))
     }
 
+    /// The feature that an option names or gives the position of.
+    fn column(&self, wanted: &str) -> Option<usize> {
+        let known = self.samples.names();
+        known.iter().position(|name| name == wanted).or_else(|| position(wanted, known.len()))
+    }
+
+    /// Leaves out rows that lack a target, unless all do.
+    pub(in crate::data) fn drop_untargeted<'a>(&mut self, targets: impl Iterator<Item = &'a String>) -> Result<()> {
+        let at: Vec<usize> = targets.filter_map(|wanted| self.column(wanted)).collect();
+        let values = self.samples.select_columns(&at).features().to_dense()?.into_owned();
+        let n = self.samples.n_samples();
+        let kept: Vec<usize> = (0..n).filter(|&i| values.row(i).iter().all(|value| !value.is_nan())).collect();
+        if kept.len() == n || kept.is_empty() {
+            return Ok(());
+        }
+        self.notes.push(format!("rows without a target left out: {} of {n}", n - kept.len()).into());
+        let numbers = self.samples.ids().is_none().then(|| (0..n).map(|i| self.samples.row_number(i)).collect());
+        self.samples = self.samples.clone().with_row_numbers(numbers).select_rows(&kept);
+        for texts in [&mut self.labels, &mut self.some_labels, &mut self.groups] {
+            *texts = texts.take().map(|texts| kept.iter().map(|&i| texts[i].clone()).collect());
+        }
+        Ok(())
+    }
+
     /// Takes columns of numbers out of the features.
     fn take_columns(&mut self, option: &str, names: &[String]) -> Result<Numbers> {
         let known = self.samples.names();
         let mut at = vec![];
         for wanted in names {
-            let place = known.iter().position(|name| name == wanted).or_else(|| position(wanted, known.len()));
-            let Some(column) = place.filter(|column| !at.contains(column)) else {
+            let Some(column) = self.column(wanted).filter(|column| !at.contains(column)) else {
                 let message = format!(
                     "{} has no column '{wanted}' of numbers, or it is named twice; it has {}",
                     self.source,
@@ -219,8 +251,13 @@ impl Table {
         }
         let values = taken.features().to_dense()?.into_owned();
         if let Some(row) = values.rows().position(|row| row.iter().any(|value| !value.is_finite())) {
-            let (row, name) = (self.samples.row_number(row), list(taken.names(), 3));
-            let message = format!("row {row}: the target {name} is missing; remove the row, or fill it in");
+            let (row, name) = (self.row(row), list(taken.names(), 3));
+            let message = message![
+                format!(
+                    "{row}: the target {name} is missing; remove the row or fill it in, or leave such rows out with "
+                ),
+                Remedy::DropUnlabelled
+            ];
             return Err(Error::data(Place::file(&self.source), message));
         }
         self.samples = self.samples.without_columns(&at)?;
@@ -236,6 +273,18 @@ impl Table {
             Labels::with_classes(&labels.unwrap_or_default(), classes).map_err(|error| within(&source, error))?;
         Ok(Dataset { labels, ..set })
     }
+}
+
+/// What is to be predicted, numbers or a time and an event, and the strata of rows.
+pub(in crate::data) fn outcome(taken: Numbers, has_event: bool) -> Result<(Target, Labels)> {
+    if !has_event {
+        let strata = taken.strata()?;
+        return Ok((Target::Numbers(taken), strata));
+    }
+    let events = taken.values().column(1).into_iter().map(|value| value == 1.0).collect();
+    let times = Times::new(taken.values().column(0), events)?;
+    let strata = times.strata()?;
+    Ok((Target::Times(times), strata))
 }
 
 /// Prepends the file's name to a message that lacks it.

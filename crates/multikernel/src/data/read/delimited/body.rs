@@ -681,6 +681,7 @@ impl<'a> Body<'a> {
             groups,
             group_name: self.roles.group_name,
             some_labels,
+            targets: None,
             told: self.roles.told,
             index_base: None,
             columns,
