@@ -16,6 +16,7 @@ from ._files import load, save
 from ._info import kernels, methods, show_versions
 from ._methods import *  # noqa: F403
 from ._methods import __all__ as _all_methods
+from ._one_class import MKLOneClass
 from ._parts import Parts
 from ._report import report
 from ._targets import MKLRegressor, MKLSurvival, survival_target
@@ -25,6 +26,7 @@ __all__ = [
     "Evaluation",
     "MKLClassifier",
     "MKLClusterer",
+    "MKLOneClass",
     "MKLRegressor",
     "MKLSurvival",
     "OnlineMKLClassifier",

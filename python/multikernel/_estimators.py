@@ -730,7 +730,7 @@ class _Clusterer(ClusterMixin, _Base):
         check_is_fitted(self)
         return int(self.labels_.max()) + 1
 
-    def _place(self, X: Any) -> tuple[npt.NDArray[np.int64], Array | None]:
+    def _place(self, X: Any) -> tuple[npt.NDArray[np.int64], Array | None, Array | None]:
         model = self._model()
         rows, _ = self._rows(X, reset=False)
         return model.place(rows, self._threads())

@@ -19,6 +19,7 @@ def estimators():
     yield mk.MKLClassifier("evidence", proba=True)
     yield mk.MKLClassifier(kernels="precomputed")
     yield mk.MKLClusterer("dpm", params={"sweeps": 3})
+    yield mk.MKLOneClass(params={"sweeps": 3})
     yield mk.OnlineMKLClassifier()
     yield mk.CombinedKernel()
     yield mk.MKLRegressor()

@@ -77,6 +77,20 @@ def test_clusters(three):
     assert (mk.DPM().fit_predict(X) == found.labels_).all()
 
 
+def test_outliers():
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(300, 3)), rng.normal(size=(2000, 3))
+    est = mk.MKLOneClass(quantile=0.1).fit(X)
+    # 300 rows know a share of 0.1 to 0.017, 2,000 tell it to 0.007.
+    assert abs((est.predict(new) == -1).mean() - 0.1) < 3 * 0.019
+    assert ((est.typical(new) < 0.1) == (est.predict(new) == -1)).all()
+    assert (est.predict(new + 9) == -1).all() and (est.decision_function(new + 9) < 0).all()
+    with pytest.raises(ValueError, match="quantile is 1.5"):
+        mk.MKLOneClass(quantile=1.5).fit(X)
+    with pytest.raises(AttributeError, match="take dpm"):
+        mk.MKLOneClass("mkc").fit(X)
+
+
 def test_lists(capsys):
     assert len(mk.methods()) == 32 and "bm3kl" in repr(mk.methods())
     assert any(kernel["name"] == "gaussian" for kernel in mk.kernels())

@@ -182,6 +182,9 @@ impl Columns {
         if let Some(density) = placed.density {
             self.0.push(("ln_density".into(), density.into_iter().map(number).collect()));
         }
+        if let Some(typical) = placed.typical {
+            self.0.push(("typical".into(), typical.into_iter().map(number).collect()));
+        }
     }
 
     /// A number for each class.

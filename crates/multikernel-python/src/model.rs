@@ -31,6 +31,10 @@ pub(crate) fn array<'py>(py: Python<'py>, matrix: Matrix) -> PyResult<Bound<'py,
     PyArray1::from_vec(py, matrix.into_data()).reshape(shape)
 }
 
+/// Clusters, log densities and typical shares of rows.
+type Placed<'py> =
+    (Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<f64>>>, Option<Bound<'py, PyArray1<f64>>>);
+
 fn codes<'py>(py: Python<'py>, codes: &[usize]) -> Bound<'py, PyArray1<i64>> {
     PyArray1::from_iter(py, codes.iter().map(|&code| code as i64))
 }
@@ -368,20 +372,25 @@ impl Model {
         self.0.clustering().map(|clustering| codes(py, clustering.clusters()))
     }
 
-    /// The clusters of rows, and their log density if the model has one.
+    /// The log density below which a row is as improbable as fewer than this share of the training rows.
+    fn threshold(&self, quantile: f64) -> Option<f64> {
+        self.0.clustering()?.threshold(quantile)
+    }
+
+    /// The clusters of rows, their log density, and the share of training rows as improbable, if the model has them.
     #[pyo3(signature = (rows, threads=0))]
-    #[allow(clippy::type_complexity)]
     fn place<'py>(
         &self,
         py: Python<'py>,
         rows: &Rows,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<f64>>>)> {
+    ) -> PyResult<Placed<'py>> {
         let placed = self.with_pool(py, rows, threads, |samples, pool| match self.0.clustering() {
             Some(clustering) => clustering.place_in(samples, pool),
             None => Err(Error::input("the model is no clustering")),
         })?;
-        Ok((codes(py, &placed.clusters), placed.density.map(|density| PyArray1::from_vec(py, density))))
+        let numbers = |values: Option<Vec<f64>>| values.map(|values| PyArray1::from_vec(py, values));
+        Ok((codes(py, &placed.clusters), numbers(placed.density), numbers(placed.typical)))
     }
 
     /// Posterior draws: the number of chains, and for each variable its name, dimension, coordinates, values (one row

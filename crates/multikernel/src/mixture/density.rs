@@ -2,10 +2,12 @@
 
 use super::cluster::{Cluster, Scratch, fill};
 use super::loops::SIDE;
+use super::sweep::one;
 use super::{Mixture, Shape};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
+use crate::simd::{exp, ln};
 
 /// Rows that one thread takes at a time.
 const BATCH: usize = 8 * SIDE;
@@ -36,6 +38,46 @@ impl Mixture {
         });
         Ok(found)
     }
+
+    /// Log density of each training row given the others, in batches of rows: what a new row of the same kind would have.
+    ///
+    /// Cost: as [`Mixture::ln_joint_densities`]; a row far from its own cluster costs a pass over that cluster.
+    pub(crate) fn ln_densities_left_out(&self, rows: &Matrix, pool: &Pool) -> Result<Vec<f64>> {
+        const ROWS: usize = 128 * BATCH;
+        let (d, width, members) = (rows.n_cols(), self.parts.len() + 1, self.members());
+        let scale = ln((rows.n_rows() - 1) as f64 + self.prior.alpha);
+        let mut found = Vec::with_capacity(rows.n_rows());
+        for (batch, data) in rows.data().chunks(ROWS * d).enumerate() {
+            let mut joint = self.ln_joint_densities(&Matrix::from_vec(data.len() / d, d, data.to_vec())?, pool)?;
+            pool.chunks_mut(joint.data_mut(), BATCH * width, |chunk, out| {
+                let mut scratch = Scratch::new(d);
+                for (s, joint) in out.chunks_mut(width).enumerate() {
+                    let i = batch * ROWS + chunk * BATCH + s;
+                    joint[self.clusters[i]] = self.own_joint_without(rows, i, &members, &mut scratch);
+                }
+            });
+            found.extend(joint.rows().map(|joint| ln_sum(joint) - scale));
+        }
+        Ok(found)
+    }
+
+    /// ln of `(n_k - 1) t(x | the others of k)` for row i and its own cluster k.
+    fn own_joint_without(&self, rows: &Matrix, i: usize, members: &[Vec<usize>], scratch: &mut Scratch) -> f64 {
+        let (k, row, shape) = (self.clusters[i], rows.row(i), self.prior.shape);
+        if self.parts[k].n == 1 {
+            return f64::NEG_INFINITY;
+        }
+        self.parts[k].ln_joint_without(shape, row, scratch).unwrap_or_else(|| {
+            let others: Vec<usize> = members[k].iter().copied().filter(|&other| other != i).collect();
+            one(&self.prior, rows, &others).ln_joint(shape, row, scratch)
+        })
+    }
+}
+
+/// ln of the sum of what these are the logarithms of.
+fn ln_sum(values: &[f64]) -> f64 {
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    most + ln(values.iter().map(|value| exp(value - most)).sum())
 }
 
 /// The densities of one block, written to one row of `out` per row.

@@ -798,3 +798,28 @@ fn what_the_witness_knows_keeps_pieces_apart() {
     assert!(mixture.condense(&rows, &Nothing, &pool, &|| true).is_err());
     assert_eq!(mixture.n_clusters(), 5);
 }
+
+#[test]
+fn left_out_densities_are_those_of_mixtures_without_the_row() {
+    let pool = Pool::new(2).unwrap();
+    for (shape, seed) in [(Shape::Full, 5), (Shape::Diagonal, 6)] {
+        let mut rows = cloud(40, 3, seed);
+        // A row so far away that its cluster has to be built again, and one that is alone.
+        rows.row_mut(7).iter_mut().for_each(|value| *value = 1e7);
+        let clusters: Vec<usize> = (0..40).map(|i| if i == 11 { 2 } else { i % 2 }).collect();
+        let prior = prior(shape, 3);
+        let found = Mixture::new(prior.clone(), &rows, clusters.clone()).unwrap();
+        let found = found.ln_densities_left_out(&rows, &pool).unwrap();
+        for i in 0..40 {
+            let others: Vec<usize> = (0..40).filter(|&other| other != i).collect();
+            // Row 11 was the only one of cluster 2.
+            let kept = others.iter().map(|&other| clusters[other]).collect();
+            let without = Mixture::new(prior.clone(), &rows.select_rows(&others), kept).unwrap();
+            let joint = without.ln_joint_densities(&rows.select_rows(&[i]), &pool).unwrap();
+            let most = joint.row(0).iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = joint.row(0).iter().map(|value| (value - most).exp()).sum();
+            let expected = most + sum.ln() - (39.0 + prior.alpha).ln();
+            near(found[i], expected, 1e-9, &format!("{shape:?} {i}"));
+        }
+    }
+}

@@ -233,6 +233,13 @@ pub trait Clusterer {
     /// Assigns new rows to clusters.
     fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed>;
 
+    /// The log density below which the [`typical`](Placed::typical) share of a row is less than `quantile`: rows below it
+    /// are outliers. `None` for models without it.
+    fn threshold(&self, quantile: f64) -> Option<f64> {
+        let _ = quantile;
+        None
+    }
+
     /// How much each column (columns) matters to the kernel of each cluster (rows), adding up to 1 for each cluster;
     /// `None` if clusters have no kernels of their own.
     fn relevance(&self) -> Option<Matrix> {
@@ -247,6 +254,9 @@ pub struct Placed {
     pub clusters: Vec<usize>,
     /// Log density of each row, for models that have one.
     pub density: Option<Vec<f64>>,
+    /// The share of training rows, each judged by the others, that are as improbable as each row: below 0.05, say, for
+    /// outliers; for models that know it.
+    pub typical: Option<Vec<f64>>,
 }
 
 /// Interval estimates of the kernel weights, for models with a distribution for each.

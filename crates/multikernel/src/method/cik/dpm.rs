@@ -6,7 +6,7 @@ use super::settings::clustering_params;
 use super::space::Space;
 use super::start::{self, Sampling};
 use crate::error::{Error, Result};
-use crate::file::{Cache, record};
+use crate::file::{Cache, Field, Record, record};
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
 use crate::mixture::{Mixture, Nothing};
@@ -21,7 +21,8 @@ clustering_params! {
     ///
     /// For finding groups of rows: `multikernel cluster`, with or without labels. It starts from k-means clusters,
     /// merged while that raises the joint density of rows and clusters; the clusters are a draw from their posterior
-    /// after `sweeps` sweeps. As a classifier, a row gets the class frequencies of the training rows in its clusters,
+    /// after `sweeps` sweeps. New rows get a density and the share of training rows that are as improbable (each judged
+    /// by the others), so that outliers are those below a small share. As a classifier, a row gets the class frequencies of the training rows in its clusters,
     /// with one pseudo-count per class.
     ///
     /// Cost per sweep: N K d^2, or N K d with diagonal covariances. Memory: rows twice, and 8 bytes for each.
@@ -52,6 +53,48 @@ record! {
         /// Training rows by cluster (rows) and class (columns).
         counts: Matrix,
         told: Told,
+        ordinary: Ordinary,
+    }
+}
+
+/// Log densities of training rows, each given the others, in ascending order: what is ordinary. Empty in models that were
+/// stored without them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ordinary(Vec<f64>);
+
+impl Ordinary {
+    /// Of this many rows all are kept, of more so many quantiles.
+    const MOST: usize = 10_000;
+
+    fn new(mut densities: Vec<f64>) -> Ordinary {
+        densities.sort_by(f64::total_cmp);
+        let n = densities.len();
+        let kept = |k: usize| densities[(2 * k + 1) * n / (2 * Ordinary::MOST)];
+        if n > Ordinary::MOST { Ordinary((0..Ordinary::MOST).map(kept).collect()) } else { Ordinary(densities) }
+    }
+
+    /// The share of rows as improbable as one of this density, that row included: uniform for rows like these.
+    fn typical(&self, ln_density: f64) -> f64 {
+        let below = self.0.partition_point(|&value| value <= ln_density);
+        (below + 1) as f64 / (self.0.len() + 1) as f64
+    }
+
+    /// The least density whose typical share is at least `quantile`; the least there is where so few rows cannot tell.
+    fn threshold(&self, quantile: f64) -> Option<f64> {
+        let wanted = (quantile * (self.0.len() + 1) as f64 - 1.0).ceil().max(1.0) as usize;
+        self.0.get(wanted.min(self.0.len()).wrapping_sub(1)).copied()
+    }
+}
+
+impl Field for Ordinary {
+    fn put(&self, name: &str, record: &mut Record) {
+        if !self.0.is_empty() {
+            record.put(name, &self.0);
+        }
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        if record.has(name) { Ok(Ordinary(record.take(name)?)) } else { Ok(Ordinary(vec![])) }
     }
 }
 
@@ -114,7 +157,9 @@ impl State<Dpm> for Sampled {
 
     fn finish(self, method: &Dpm, task: &Task<'_>) -> Result<DpmModel> {
         let is_whole = self.n_sweeps == method.sweeps.max(1);
+        let table = self.table.0.map_or_else(|| self.space.apply(task.rows()?), Ok)?;
         Ok(DpmModel {
+            ordinary: Ordinary::new(self.mixture.ln_densities_left_out(&table, task.pool)?),
             counts: counts(&self.mixture, task.labels.codes(), task.labels.n_classes()),
             space: self.space,
             mixture: self.mixture,
@@ -170,7 +215,7 @@ impl Predict for DpmModel {
 
     fn check(&self, _: usize, n_classes: usize) -> Result<()> {
         let fits = (self.counts.n_rows(), self.counts.n_cols()) == (self.mixture.n_clusters(), n_classes);
-        if !fits || !self.told.fits() {
+        if !fits || !self.told.fits() || !self.ordinary.0.is_sorted() {
             return Err(Error::input("classes of the clusters do not fit together"));
         }
         self.mixture.check(self.mixture.clusters().len(), self.space.n_columns())
@@ -202,7 +247,14 @@ impl Clusterer for DpmModel {
         self.mixture.clusters()
     }
 
+    fn threshold(&self, quantile: f64) -> Option<f64> {
+        self.ordinary.threshold(quantile)
+    }
+
     fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed> {
-        place(&self.space, &self.mixture, input, pool)
+        let placed = place(&self.space, &self.mixture, input, pool)?;
+        let typical = |density: &Vec<f64>| density.iter().map(|&value| self.ordinary.typical(value)).collect();
+        let typical = placed.density.as_ref().filter(|_| !self.ordinary.0.is_empty()).map(typical);
+        Ok(Placed { typical, ..placed })
     }
 }

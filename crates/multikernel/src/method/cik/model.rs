@@ -119,7 +119,7 @@ pub(super) fn place(space: &Space, mixture: &Mixture, input: Input<'_>, pool: &P
     let (n, k, alpha) = (mixture.clusters().len(), mixture.n_clusters(), mixture.prior().alpha);
     let clusters = joint.rows().map(|row| first_largest(&row[..k])).collect();
     let density = (0..joint.n_rows()).map(|i| responsibilities(joint.row_mut(i), n, alpha)).collect();
-    Ok(Placed { clusters, density: Some(density) })
+    Ok(Placed { clusters, density: Some(density), typical: None })
 }
 
 impl CikModel {

@@ -396,3 +396,27 @@ fn models_with_arrays_that_do_not_fit_are_refused() {
     let model = fewer.finish(&params, &task).unwrap();
     assert!(model.check(0, 10).is_err());
 }
+
+#[test]
+fn rows_like_the_training_rows_are_typical_and_others_are_not() {
+    let mut rng = Rng::new(3, 0);
+    let mut draw = |n: usize, shift: f64| {
+        let rows = Matrix::from_fn(n, 3, |i, _| normal(&mut rng) + if i % 2 == 0 { shift } else { -shift });
+        Samples::unnamed(rows).unwrap()
+    };
+    let (train, new, far) = (draw(400, 3.0), draw(2000, 3.0), draw(50, 12.0));
+    let train = Dataset::new("", train, Labels::from_parts(vec!["row".into()], vec![0; 400]).unwrap()).unwrap();
+    let model = Plan::new("dpm").unwrap().train(&train).unwrap();
+    let clustering = model.clustering().unwrap();
+    let placed = clustering.place(&new).unwrap();
+    let (typical, density) = (placed.typical.unwrap(), placed.density.unwrap());
+    // A share of 0.1 of 2,000 new rows has a standard error of 0.007, and 400 rows know it to 0.015.
+    for quantile in [0.05, 0.1, 0.3] {
+        let share = typical.iter().filter(|&&value| value < quantile).count() as f64 / 2000.0;
+        let error = (quantile * (1.0 - quantile) * (1.0 / 2000.0 + 1.0 / 400.0)).sqrt();
+        assert!((share - quantile).abs() < 3.0 * error, "{quantile}: {share} +- {error}");
+        let threshold = clustering.threshold(quantile).unwrap();
+        assert!(typical.iter().zip(&density).all(|(typical, density)| (*typical < quantile) == (*density < threshold)));
+    }
+    assert!(clustering.place(&far).unwrap().typical.unwrap().iter().all(|&value| value < 0.01));
+}

@@ -232,6 +232,6 @@ impl Clusterer for MkcModel {
     }
 
     fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed> {
-        Ok(Placed { clusters: self.placed(input, pool)?, density: None })
+        Ok(Placed { clusters: self.placed(input, pool)?, density: None, typical: None })
     }
 }

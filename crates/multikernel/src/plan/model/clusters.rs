@@ -46,15 +46,35 @@ impl<'a> ModelClusters<'a> {
 
     /// [`ModelClusters::place`] with given threads.
     pub fn place_in(self, samples: &Samples, pool: &Pool) -> Result<Placed> {
-        let (mut clusters, mut density) = (vec![], vec![]);
+        let (mut clusters, mut density, mut typical) = (vec![], vec![], vec![]);
         self.model.each_batch(samples, pool, &|| false, |input| {
             let placed = self.clustering.place(input, pool)?;
             clusters.extend(placed.clusters);
             density.extend(placed.density.into_iter().flatten());
+            typical.extend(placed.typical.into_iter().flatten());
             Ok(())
         })?;
         let density = (density.len() == clusters.len()).then_some(density);
-        Ok(Placed { clusters, density })
+        let typical = (typical.len() == clusters.len()).then_some(typical);
+        Ok(Placed { clusters, density, typical })
+    }
+
+    /// The log density below which a row is as improbable as fewer than this share of the training rows: rows below it
+    /// are outliers. `None` for methods without a density, and for models stored without it.
+    ///
+    /// ```
+    /// use multikernel::data::{ReadOptions, load};
+    /// use multikernel::Plan;
+    /// let rows = load("ionosphere", &ReadOptions::default())?.into_dataset()?;
+    /// let model = Plan::new("dpm")?.set("sweeps", "2")?.train(&rows)?;
+    /// let clustering = model.clustering().unwrap();
+    /// let density = clustering.place(&rows.samples)?.density.unwrap();
+    /// let threshold = clustering.threshold(0.05).unwrap();
+    /// assert!(density.iter().filter(|&&value| value < threshold).count() < 36);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn threshold(self, quantile: f64) -> Option<f64> {
+        self.clustering.threshold(quantile)
     }
 
     /// How much each column (columns, named as in [`ModelInput::scaled_names`](super::ModelInput::scaled_names))
