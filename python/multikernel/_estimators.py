@@ -705,7 +705,9 @@ class MethodClassifier(_MethodParams, _Classifier):
     """Base of the classes of single methods."""
 
 
-class _Clusterer(ClusterMixin, _Base):
+class _Mixture(_Base):
+    """Finds clusters of rows, and where the method has one a density."""
+
     labels_: npt.NDArray[np.int64]
 
     @with_callbacks
@@ -735,10 +737,6 @@ class _Clusterer(ClusterMixin, _Base):
         rows, _ = self._rows(X, reset=False)
         return model.place(rows, self._threads())
 
-    def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """Clusters of rows."""
-        return self._place(X)[0]
-
     def _has_density(self) -> bool:
         if self.method in DENSITIES:
             return True
@@ -753,18 +751,8 @@ class _Clusterer(ClusterMixin, _Base):
         return density
 
 
-class MKLClusterer(_Clusterer):
-    """Clusters by any of the library's methods that find them: dpm, mkc.
-
-    Parameters are those of `MKLClassifier`.
-
-    Examples
-    --------
-    >>> import multikernel as mk
-    >>> X, y = mk.datasets.load_ionosphere(return_X_y=True)
-    >>> mk.MKLClusterer("dpm", params={"sweeps": 2}).fit(X).labels_.shape
-    (351,)
-    """
+class _AnyMixture(_Mixture):
+    """Parameters of classes that take the method by name."""
 
     def __init__(
         self,
@@ -802,6 +790,26 @@ class MKLClusterer(_Clusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+
+class _Clusterer(ClusterMixin, _Mixture):
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Clusters of rows."""
+        return self._place(X)[0]
+
+
+class MKLClusterer(_Clusterer, _AnyMixture):
+    """Clusters by any of the library's methods that find them: dpm, mkc.
+
+    Parameters are those of `MKLClassifier`.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> X, y = mk.datasets.load_ionosphere(return_X_y=True)
+    >>> mk.MKLClusterer("dpm", params={"sweeps": 2}).fit(X).labels_.shape
+    (351,)
+    """
 
 
 class MethodClusterer(_MethodParams, _Clusterer):

@@ -11,10 +11,10 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._data import Array
-from ._estimators import MKLClusterer
+from ._estimators import _AnyMixture
 
 
-class MKLOneClass(OutlierMixin, MKLClusterer):
+class MKLOneClass(OutlierMixin, _AnyMixture):
     """Outliers by the density of a Dirichlet-process mixture: rows less probable than most of the training rows.
 
     Every training row is judged by the others, so that of new rows of the same kind a share of `quantile` is called an

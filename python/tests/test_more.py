@@ -85,7 +85,7 @@ def test_outliers():
     assert abs((est.predict(new) == -1).mean() - 0.1) < 3 * 0.019
     assert ((est.typical(new) < 0.1) == (est.predict(new) == -1)).all()
     assert (est.predict(new + 9) == -1).all() and (est.decision_function(new + 9) < 0).all()
-    with pytest.raises(ValueError, match="quantile is 1.5"):
+    with pytest.raises(ValueError, match=r"quantile is 1\.5"):
         mk.MKLOneClass(quantile=1.5).fit(X)
     with pytest.raises(AttributeError, match="take dpm"):
         mk.MKLOneClass("mkc").fit(X)
