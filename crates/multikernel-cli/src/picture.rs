@@ -37,7 +37,11 @@ fn check_paths(args: &Picture) -> Result<()> {
 /// Refuses a file that cannot hold a picture, before hours of work.
 pub(crate) fn check_out(flag: &str, path: &Path) -> Result<()> {
     if path.extension().is_none_or(|ending| ending != "svg") {
-        bail!("{flag} {}: a picture is written as .svg; give a name that ends so", path.display());
+        bail!(
+            "{flag} {}: a picture is written as .svg, which browsers show and drawing programs turn into .png; give a name that \
+             ends so",
+            path.display()
+        );
     }
     Ok(file::check_writable(path)?)
 }
