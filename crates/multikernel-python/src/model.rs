@@ -32,8 +32,7 @@ pub(crate) fn array<'py>(py: Python<'py>, matrix: Matrix) -> PyResult<Bound<'py,
 }
 
 /// Clusters, log densities and typical shares of rows.
-type Placed<'py> =
-    (Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<f64>>>, Option<Bound<'py, PyArray1<f64>>>);
+type Placed<'py> = (Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<f64>>>, Option<Bound<'py, PyArray1<f64>>>);
 
 fn codes<'py>(py: Python<'py>, codes: &[usize]) -> Bound<'py, PyArray1<i64>> {
     PyArray1::from_iter(py, codes.iter().map(|&code| code as i64))
@@ -379,12 +378,7 @@ impl Model {
 
     /// The clusters of rows, their log density, and the share of training rows as improbable, if the model has them.
     #[pyo3(signature = (rows, threads=0))]
-    fn place<'py>(
-        &self,
-        py: Python<'py>,
-        rows: &Rows,
-        threads: usize,
-    ) -> PyResult<Placed<'py>> {
+    fn place<'py>(&self, py: Python<'py>, rows: &Rows, threads: usize) -> PyResult<Placed<'py>> {
         let placed = self.with_pool(py, rows, threads, |samples, pool| match self.0.clustering() {
             Some(clustering) => clustering.place_in(samples, pool),
             None => Err(Error::input("the model is no clustering")),

@@ -486,6 +486,20 @@ fn ablation_of_two_views_makes_each_run_once() {
 }
 
 #[test]
+fn ablation_of_learned_weights_has_equal_ones_beside_them() {
+    let mice = bundled("nutrimouse").unwrap();
+    let plan = Plan::new("evidence").unwrap().set("c", "3").unwrap();
+    let plans = ablations(&plan, &mice.samples).unwrap();
+    let equal = plans.last().unwrap();
+    assert_eq!((equal.title().as_str(), plans.len()), ("evidence, equal weights", 5));
+    let plain = Plan::new("average").unwrap().set("c", "3").unwrap();
+    let found = run(&mice, &[equal.clone(), plain], &Protocol::Folds(3), 0);
+    for (a, b) in found.results[0].folds.iter().zip(&found.results[1].folds) {
+        assert_eq!((&a.metrics, &a.weights, &a.predicted), (&b.metrics, &b.weights, &b.predicted));
+    }
+}
+
+#[test]
 fn ablation_of_a_view_and_a_gram_matrix_makes_two_runs_where_kernels_differ() {
     let mice = bundled("nutrimouse").unwrap();
     let table = mice.samples.features().to_dense().unwrap().into_owned();

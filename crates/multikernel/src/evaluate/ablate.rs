@@ -4,8 +4,8 @@ use crate::data::Samples;
 use crate::error::{Error, Result};
 use crate::plan::{Part, Plan};
 
-/// The plan itself, then without each view, then on each view alone, then on all columns concatenated: to be evaluated
-/// on the same splits, where differences from the first are what the others lose. Gram matrices count as views. With
+/// The plan itself, then without each view, then on each view alone, then on all columns concatenated, then the plain sum
+/// of all kernels unless that is the plan: to be evaluated on the same splits, where differences from the first are what the others lose. Gram matrices count as views. With
 /// two views, dropping one and keeping only the other is one run, not two, unless some kernels are on neither of them
 /// alone.
 ///
@@ -41,7 +41,9 @@ pub fn ablations(plan: &Plan, samples: &Samples) -> Result<Vec<Plan>> {
     if samples.n_features() > 0 && samples.views().len() > 1 {
         parts.push(Part::Concatenated);
     }
-    Ok(parts.into_iter().map(|part| plan.clone().part(part)).collect())
+    let mut plans: Vec<Plan> = parts.into_iter().map(|part| plan.clone().part(part)).collect();
+    plans.extend(plan.equal_weights(samples)?);
+    Ok(plans)
 }
 
 /// Whether dropping one view leaves exactly the kernels on the other: kernels on columns of no view, or on all columns

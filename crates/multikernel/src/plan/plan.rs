@@ -263,7 +263,24 @@ impl Plan {
 
     /// The plan's name next to others: its method, and the views if not all take part.
     pub fn title(&self) -> String {
-        self.part.word().map_or(self.name().to_string(), |part| format!("{}, {part}", self.name()))
+        let name = if let Part::EqualWeights(method) = &self.part { method } else { self.name() };
+        self.part.word().map_or(name.to_string(), |part| format!("{name}, {part}"))
+    }
+
+    /// The plain sum of the plan's kernels, to hold learned weights against; `None` if the plan is that.
+    pub(crate) fn equal_weights(&self, samples: &Samples) -> Result<Option<Plan>> {
+        const PLAIN: &str = "average";
+        if self.name() == PLAIN {
+            return Ok(None);
+        }
+        let mut plain = Plan::new(PLAIN)?;
+        if let Some((_, c)) = self.settings().into_iter().find(|(name, _)| name == "c") {
+            plain = plain.set("c", &c)?;
+        }
+        // Alternatives are for methods that choose.
+        let bank = self.bank(samples)?.filter(|bank| bank.n_alternatives() == 1);
+        let part = Part::EqualWeights(self.name().to_string());
+        Ok(Some(Plan { params: plain.params, bank, part, ..self.clone() }))
     }
 
     /// Whether the plan can be applied to all rows of a data set about to be split.

@@ -49,7 +49,7 @@ fn page(json: &str, command: Option<&str>) -> Result<Page> {
     if let Some(result) = shown(&found) {
         let method = text(result, "method");
         let of = format!("{method}, mean over splits");
-        sections.extend(weights::section(&of, &weights_of(result), ", ± standard deviation over splits", None, ""));
+        sections.extend(weights::section(&of, &weights_of(result), ", ± one standard deviation over splits", None, ""));
         sections.extend(shares_of(result));
     }
     if let Some(result) = best(&found) {
@@ -135,7 +135,9 @@ pub(super) fn is_ablation(results: &[Value]) -> bool {
 fn weights_of(result: &Value) -> Vec<Weight> {
     let one = |kernel: &Value| {
         let weight = mean(kernel, "weight")?;
-        let interval = std(kernel, "weight").map(|std| (weight - std, weight + std));
+        // Weights that cannot be negative have no bar below zero.
+        let least = if weight >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
+        let interval = std(kernel, "weight").map(|std| ((weight - std).max(least), weight + std));
         let (share, selected) = (mean(kernel, "share"), number(kernel, "selected"));
         Some(Weight { name: text(kernel, "name"), weight, interval, share, selected })
     };

@@ -153,7 +153,7 @@ impl ModelPage<'_> {
                 level: 0.9,
                 bounds,
                 prior,
-                note: "Intervals are the middle of the draws of all chains.".into(),
+                note: "Intervals go from the 5th to the 95th percentile of the draws of all chains.".into(),
             })
         })
     }
@@ -166,7 +166,7 @@ impl ModelPage<'_> {
             None if self.model.times().is_some() => "for times to an event".into(),
             None => format!("for the classes {}", some(self.model.classes())),
         };
-        let mut says = format!("A model of {} {target}.", training.method());
+        let mut says = format!("A model by the method `{}` {target}.", training.method());
         if let Some(tested) = tested {
             let (known, others) = match tested.is_trained_on {
                 true => (", which it was trained on,", "; `multikernel evaluate` tells how it does on others"),
@@ -203,6 +203,15 @@ impl ModelPage<'_> {
                     says += &format!(" The kernel with the largest weight is {}{sure}.", brief(&one.name));
                 }
             }
+        }
+        if kernels.iter().any(|one| one.weight != kernels[0].weight) {
+            says += " Whether learned weights beat equal ones cannot be told from a model: `multikernel evaluate` compares them.";
+        }
+        if let Some(worst) = self.model.draws().as_ref().and_then(chains::worst).filter(|worst| worst.r_hat > 1.01) {
+            says += &format!(
+                " The chains have not settled (R-hat {:.3}, 1.01 is wanted): take weights as rough.",
+                worst.r_hat
+            );
         }
         if !training.is_finished() {
             says += &format!(" The run was not finished: {}.", training.stop());

@@ -119,6 +119,39 @@ fn every_mean_of_an_evaluation_is_in_its_page() {
     assert_eq!(serde_json::from_str::<Value>(data).unwrap(), value);
 }
 
+#[test]
+fn an_ablation_says_what_views_and_learned_weights_are_worth() {
+    let result = |name: &str| json!({"method": name, "accuracy": {"mean": 1.0, "std": 0.0}, "kernels": []});
+    let pair = |b: &str, difference: f64, interval: [f64; 2], distinguishable: bool| json!({"a": "m", "b": format!("m, {b}"), "difference": difference, "interval": interval, "distinguishable": distinguishable});
+    let says = |equal: Value| {
+        let names = ["m", "m, only a (without b)", "m, only b (without a)", "m, concatenated", "m, equal weights"];
+        let paired = [
+            pair("only a (without b)", 0.0, [0.0, 0.0], false),
+            pair("only b (without a)", 0.2, [0.1, 0.3], true),
+            pair("concatenated", 0.1, [-0.1, 0.3], false),
+            equal,
+        ];
+        let found = json!({"dataset": "d", "target": "classes", "results": names.map(result), "paired": paired});
+        let page = evaluation_page(&found.to_string(), None).unwrap();
+        check(&page);
+        assert!(!page.contains("-0.0000") && page.contains("equal in every split"));
+        page
+    };
+    let page = says(pair("equal weights", 0.05, [0.02, 0.08], true));
+    for text in [
+        "With all views mean accuracy of the method <code>m</code> is 1.0000.",
+        "The view that matters most is a: without it accuracy changes by -20.0 points [-30.0, -10.0].",
+        "The view a alone does as well as all views in every split, and there is no room for the others to add to that.",
+        "Learned weights were worth it: equal ones change that by -5.0 points [-8.0, -2.0].",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let page = says(pair("equal weights", 0.0, [0.0, 0.0], false));
+    assert!(page.contains("Learned weights gained nothing: equal ones do as well in every split."));
+    let page = says(pair("equal weights", 0.05, [-0.02, 0.12], false));
+    assert!(page.contains("Whether learned weights were worth it is not known"));
+}
+
 /// Rows of two views, some without the second.
 fn rows(n: usize, n_classes: usize) -> Dataset {
     let mut rng = Rng::new(2, 0);

@@ -12,9 +12,7 @@ const BINS: usize = 20;
 
 /// The diagnostics of all numbers, and rank plots of the kernels whose chains agree least.
 pub(in crate::report::page) fn section(draws: &Draws) -> Option<Section> {
-    let mut found = draws.summary();
-    let worst = Worst::of(found.iter().filter(|one| one.variable == "weights").map(|one| &one.diagnosis))
-        .or_else(|| Worst::of(found.iter().map(|one| &one.diagnosis)))?;
+    let (mut found, worst) = (draws.summary(), worst(draws)?);
     let r_hat = |one: &Summary| if one.diagnosis.r_hat.is_nan() { 0.0 } else { one.diagnosis.r_hat };
     found.sort_by(|a, b| r_hat(b).total_cmp(&r_hat(a)));
     let judged = if worst.r_hat <= 1.01 {
@@ -26,11 +24,14 @@ pub(in crate::report::page) fn section(draws: &Draws) -> Option<Section> {
     };
     let says = format!(
         "{judged}: over all weights the largest R-hat is {:.3} (1 is agreement) and the least effective number of draws {:.0}, from {} of \
-         {}. In a rank plot each chain should be flat: bars that lean or hump show a chain that is elsewhere.",
+         {}. Rank plots are of the numbers that agree least. Each chain should be level but for chance (single bars vary by about {:.0} %): \
+         bars that lean or hump show a chain that draws other values than the rest.",
         worst.r_hat,
         worst.ess_bulk,
         count(draws.n_chains(), "chain"),
         count(draws.n_draws(), "draw"),
+        // Poisson counts in each bin.
+        100.0 * (BINS as f64 / draws.n_draws().max(1) as f64).sqrt(),
     );
     let mut table = Table::new(
         "Diagnostics of what was drawn, the least agreeing first",
@@ -44,6 +45,13 @@ pub(in crate::report::page) fn section(draws: &Draws) -> Option<Section> {
     }
     let svg = ranks(draws, &found);
     Some(Section { id: "chains", title: "Chains".into(), says, figures: vec![Figure { svg, table }] })
+}
+
+/// The weights, or what else was drawn, whose chains agree least.
+pub(in crate::report::page) fn worst(draws: &Draws) -> Option<Worst> {
+    let found = draws.summary();
+    Worst::of(found.iter().filter(|one| one.variable == "weights").map(|one| &one.diagnosis))
+        .or_else(|| Worst::of(found.iter().map(|one| &one.diagnosis)))
 }
 
 fn name(one: &Summary) -> String {

@@ -31,7 +31,8 @@ pub(in crate::report::page) fn section(what: &str, all: &[Share]) -> Option<Sect
     if let Some(last) = sizes.iter().copied().reduce(f64::min).filter(|&least| least < -0.005) {
         says += &format!(" A negative share (down to {}) means that a {what} works against the others.", figure(last));
     }
-    says += " Shares add up to 1.";
+    says +=
+        &format!(" This is what decisions use: another {what} may know as much and not be needed. Shares add up to 1.");
     let spans = if all.iter().any(|one| one.std.is_some()) { ", ± standard deviation over splits" } else { "" };
     let svg = Rows {
         id: "shares-chart",

@@ -35,7 +35,11 @@ pub(in crate::report::page) fn sections(found: &Value) -> Vec<Section> {
     );
     for row in &rows {
         let (low, high) = row.interval.map_or((f64::NAN, f64::NAN), |ends| ends);
-        let verdict = if row.is_certain { "distinguishable" } else { "not distinguishable" };
+        let verdict = match row.is_certain {
+            true => "distinguishable",
+            false if is_equal(row) => "equal in every split",
+            false => "not distinguishable",
+        };
         table.row(vec![
             row.name.clone().into(),
             Cell::Number(row.value),
@@ -99,11 +103,18 @@ fn differences(found: &Value, reference: &Reference) -> Vec<Row> {
         let name = other.strip_prefix(&format!("{}, ", reference.name)).map_or(other.clone(), str::to_string);
         let interval =
             interval(pair, "interval").map(|(low, high)| if sign > 0.0 { (low, high) } else { (-high, -low) });
-        let value = number(pair, "difference").map_or(f64::NAN, |value| sign * value);
+        // No minus before a zero.
+        let value = number(pair, "difference").map_or(f64::NAN, |value| sign * value + 0.0);
+        let interval = interval.map(|(low, high)| (low + 0.0, high + 0.0));
         rows.push(Row { name, value, interval, is_certain: pair["distinguishable"].as_bool().unwrap_or(false) });
     }
     rows.sort_by(|x, y| y.value.total_cmp(&x.value));
     rows
+}
+
+/// Whether a plan is as good as the reference in every split.
+fn is_equal(row: &Row) -> bool {
+    row.value == 0.0 && row.interval.is_some_and(|(low, high)| low == high)
 }
 
 /// Points of a percentage; a difference that rounds to zero has no sign.
@@ -128,13 +139,16 @@ fn verdict(found: &Value, reference: &Reference, rows: &[Row]) -> String {
     let Some((best, value)) = best else { return "No split was finished, so there is nothing to compare.".into() };
     let named = |name: &str| match name.strip_prefix(&format!("{}, ", reference.name)) {
         Some(views) if reference.is_ablation => views.to_string(),
-        None if reference.is_ablation => format!("all views (the method {name})"),
+        None if reference.is_ablation => format!("all views (the method `{name}`)"),
         _ => format!("The method {name}"),
     };
     let lead = format!("{} has the highest mean {score}, {}.", capital(&named(&best)), figure(value));
     let majority = |row: &&Row| row.name != "majority";
     if reference.is_ablation {
-        return format!("{lead} {}", of_views(rows, score));
+        let whole = mean(&values(found, "results")[0], key).unwrap_or(f64::NAN);
+        let name = &reference.name;
+        let lead = format!("With all views mean {score} of the method `{name}` is {}.", figure(whole));
+        return format!("{lead} {}{}", of_views(rows, score, whole), of_weights(rows));
     }
     if reference.name != "average" {
         let better = rows.iter().find(|row| row.is_certain && row.value > 0.0);
@@ -183,7 +197,7 @@ fn lost(name: &str) -> Option<&str> {
     name.strip_prefix("without ").or_else(inside)
 }
 
-fn of_views(rows: &[Row], score: &str) -> String {
+fn of_views(rows: &[Row], score: &str, whole: f64) -> String {
     let without = rows.iter().filter(|row| row.value.is_finite()).filter_map(|row| Some((lost(&row.name)?, row)));
     let costly = without.min_by(|x, y| x.1.value.total_cmp(&y.1.value));
     let alone = rows.iter().filter(|row| row.name.starts_with("only ")).max_by(|x, y| x.value.total_cmp(&y.value));
@@ -192,17 +206,40 @@ fn of_views(rows: &[Row], score: &str) -> String {
             format!("The view that matters most is {view}: without it {score} changes by {}.", points(row))
         }
         Some((view, row)) => format!(
-            "These splits cannot settle whether a view is needed: {score} changes most without {view}, by {}; the interval holds 0, and \
-             more splits would narrow it.",
+            "The view that seems to matter most is {view}: without it {score} changes by {}, but the interval holds 0, so these splits do \
+             not prove it; few rows or few splits make it wide.",
             points(row)
         ),
         None => String::new(),
     };
     if let Some(row) = alone {
         let view = row.name.trim_start_matches("only ").split(" (").next().unwrap_or_default();
-        says += &format!(" The best single view is {view}; it differs from all views by {}.", points(row));
+        says += &match is_equal(row) {
+            true => format!(" The view {view} alone does as well as all views in every split"),
+            false => format!(" The best single view is {view}; it differs from all views by {}", points(row)),
+        };
+        says +=
+            if is_equal(row) && whole >= 1.0 { ", and there is no room for the others to add to that." } else { "." };
+    }
+    says += " A view is a group of columns.";
+    if rows.iter().any(|row| row.name == "concatenated") {
+        says += " `concatenated` has all columns in one group.";
     }
     says
+}
+
+/// Whether learned weights were worth it, where equal ones took part.
+fn of_weights(rows: &[Row]) -> String {
+    let Some(row) = rows.iter().find(|row| row.name == "equal weights") else { return String::new() };
+    match (row.is_certain, row.value < 0.0) {
+        (true, true) => format!(" Learned weights were worth it: equal ones change that by {}.", points(row)),
+        (true, false) => format!(" Learned weights did harm: equal ones change that by {}.", points(row)),
+        (false, _) if is_equal(row) => " Learned weights gained nothing: equal ones do as well in every split.".into(),
+        (false, _) => format!(
+            " Whether learned weights were worth it is not known from these splits: equal ones change that by {}, and the interval holds 0.",
+            points(row)
+        ),
+    }
 }
 
 /// The table of methods with every figure that was measured.

@@ -33,14 +33,17 @@ pub(in crate::report::page) fn section(
         let one = &all[m];
         let is_certain = match (one.interval, prior) {
             (Some((low, high)), Some((from, to))) => low > to || high < from,
-            (Some((low, _)), None) => low > 0.0,
-            (None, _) => true,
+            // A spread over splits is no test.
+            (_, None) | (None, _) => true,
         };
         Row { name: short(&one.name), value: one.weight, interval: one.interval, is_certain }
     };
     let rows: Vec<Row> = order.iter().map(row).collect();
     let (total, shown): (f64, f64) = (sizes.iter().sum(), order.iter().map(|&m| sizes[m]).sum());
-    let says = says(of, all, (total, shown), prior, is_cut) + note;
+    let bars = spans.trim_start_matches(", with ").trim_start_matches(", ");
+    let bars = if bars.is_empty() { String::new() } else { format!(" Bars are {bars}.") };
+    let says = says(of, all, (total, shown), prior, is_cut) + &bars + note;
+    let is_root = order.iter().all(|&m| sizes[m] >= 0.0);
     let describes = format!(
         "Weight of each kernel{}{spans}",
         if is_cut { ", the largest first, with the rest in the table" } else { "" }
@@ -49,8 +52,8 @@ pub(in crate::report::page) fn section(
         id: "weights-chart",
         title: "Kernel weights",
         describes: &describes,
-        axis: "weight",
-        is_root: order.iter().all(|&m| sizes[m] >= 0.0),
+        axis: if is_root { "weight, on a square-root scale" } else { "weight" },
+        is_root,
         rows,
         zero: None,
         band: prior.map(|prior| (prior, "before any data")),
@@ -86,14 +89,22 @@ fn says(of: &str, all: &[Weight], (total, shown): (f64, f64), prior: Option<(f64
         let above = all.iter().filter(|one| one.interval.is_some_and(|(from, _)| from > high)).count();
         let same = all.iter().filter(|one| one.interval.is_some_and(|(from, to)| from <= low && to >= high)).count();
         says += &format!(
-            " The shaded band is where weights lay before any data. {} above it for certain (full dots)",
+            " The shaded band, {} to {}, is where weights were expected before any data. {}",
+            figure(low),
+            figure(high),
             match above {
-                0 => "No kernel lies".to_string(),
-                1 => "1 kernel lies".into(),
-                n => format!("{n} kernels lie"),
+                0 => "No kernel lies above it for certain, which a full dot would show".to_string(),
+                1 => "1 kernel lies above it for certain (full dot)".into(),
+                n => format!("{n} kernels lie above it for certain (full dots)"),
             }
         );
         says += if same == all.len() { "; the data say little about single kernels." } else { "." };
     }
-    says + " A kernel measures how alike two rows are; its weight says how much it may count, its share of the decision how much it does."
+    says += " A kernel measures how alike two rows are; its weight says how much it may count";
+    says +=
+        if all.iter().any(|one| one.share.is_some()) { ", its share of the decision how much it does." } else { "." };
+    if all.iter().any(|one| one.selected.is_some()) {
+        says += " `selected` is the share of splits in which it has a weight.";
+    }
+    says
 }
