@@ -1,9 +1,9 @@
 """Numbers and times to predict, beside what people use today: himalaya, scikit-learn, scikit-survival.
 
-    python benches/regression_peers.py --data-dir DIR [--only NAME,...] [--skip TOOL,...] [--json FILE] [--slow]
+    python benches/regression_peers.py --data-dir DIR [--only NAME,...] [--skip TOOL,...] [--json FILE] [--slow] [--max-rows N]
 
 DIR holds tables as NAME.csv.gz with `types.json` (target and kind of every column) and `reference.json` (figures of scikit-survival).
-Three halves each (seeds 0, 1, 2, stratified by five quantiles of the target, or by event); sets of more than 4,000 rows are cut
+Three halves each (seeds 0, 1, 2, stratified by five quantiles of the target, or by event); sets of more than 4,000 rows (--max-rows) are cut
 to that. Ours gets the table as it is; the others one-hot columns, numbers with the median for missing ones, all scaled, and a
 standardised target where they do not standardise it themselves. himalaya
 gets ten kernels of these columns (seven Gaussians about the median distance, three polynomials, unit diagonals), and
@@ -130,17 +130,17 @@ TOOLS = {"evidence": ours("evidence"), "average": ours("average"), "same kernels
 SLOW = {"SVR grid": sklearn_tool(svr), "GP": sklearn_tool(gp), "forest": sklearn_tool(forest), "boosting": sklearn_tool(boosting)}
 
 
-def halves(table, strata, seed):
+def halves(table, strata, seed, max_rows):
     from sklearn.model_selection import train_test_split
 
-    if len(table) > MAX_ROWS:
-        at, _ = train_test_split(np.arange(len(table)), train_size=MAX_ROWS, random_state=99)
+    if len(table) > max_rows:
+        at, _ = train_test_split(np.arange(len(table)), train_size=max_rows, random_state=99)
     else:
         at = np.arange(len(table))
     return train_test_split(at, test_size=0.5, stratify=strata[at], random_state=seed)
 
 
-def regression(name, table, about, tools):
+def regression(name, table, about, tools, max_rows):
     """R2 of each tool on each split, and seconds."""
     import pandas as pd
 
@@ -150,7 +150,7 @@ def regression(name, table, about, tools):
     strata = pd.qcut(y, 5, labels=False, duplicates="drop")
     found = {tool: ([], 0.0) for tool in tools}
     for seed in SEEDS:
-        rows, tests = halves(table, strata, seed)
+        rows, tests = halves(table, strata, seed, max_rows)
         train, test = table.iloc[rows], table.iloc[tests]
         X, Z = encoded(train, test, kinds)
         for tool, run in list(tools.items()):
@@ -179,7 +179,7 @@ def difference(a, b):
     return gap.mean(), t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) * np.sqrt(1 / len(gap) + 1)
 
 
-def survival(name, table, about, reference):
+def survival(name, table, about, reference, max_rows):
     """Concordance of ours on each split, beside the stored figures of scikit-survival."""
     import multikernel as mk
     import pandas as pd
@@ -192,7 +192,7 @@ def survival(name, table, about, reference):
     target = mk.survival_target(time_of, event_of)
     found, start = [], time.perf_counter()
     for seed in SEEDS:
-        rows, tests = halves(table, event_of, seed)
+        rows, tests = halves(table, event_of, seed, max_rows)
         est = mk.MKLSurvival("evidence").fit(table.iloc[rows], target[rows])
         found.append(est.score(table.iloc[tests], target[tests]))
     seconds = time.perf_counter() - start
@@ -209,6 +209,7 @@ def main():
     parser.add_argument("--skip", default="", help="tools to leave out")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--max-rows", type=int, default=MAX_ROWS)
     args = parser.parse_args()
     if args.data_dir is None or not (args.data_dir / "types.json").exists():
         print("no tables: give --data-dir DIR with NAME.csv.gz, types.json and reference.json; skipped")
@@ -228,10 +229,10 @@ def main():
             continue
         table = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=["NA", ""])
         if about["task"] == "survival":
-            lines.append(survival(name, table, about, reference[name]))
+            lines.append(survival(name, table, about, reference[name], args.max_rows))
         if about["task"] != "regression":
             continue
-        found = regression(name, table, about, tools)
+        found = regression(name, table, about, tools, args.max_rows)
         told = ", ".join(f"{tool} {np.mean(r2):.3f} {seconds:.1f} s" for tool, (r2, seconds) in found.items())
         line = f"{name:<24} {told}"
         if "himalaya" in found:
