@@ -97,7 +97,8 @@ def evaluate(
     y : array
         Classes, or numbers.
     methods : sequence of str, MKLClassifier or MKLRegressor, optional
-        Names of methods, or estimators with their parameters. None: average and evidence, and majority for classes.
+        Names of methods, or estimators with their parameters. None: "auto" beside "average", and beside
+        "majority" for classes; only "auto" with `ablate`.
     folds, repeats, train_fraction
         Stratified folds, or so many repeated splits with this share of rows to train on.
     groups : array, optional
@@ -105,7 +106,7 @@ def evaluate(
     target : {"classes", "numbers"}, optional
         What y holds. None: numbers if some have a fraction or a method is an `MKLRegressor`, else classes.
     ablate : {"views"}, optional
-        The one method given, with all views, without each of them and with each alone.
+        The one method, with all views, without each of them and with each alone.
     executor : optional
         What runs each method on each split elsewhere: a ``concurrent.futures`` executor, a ``joblib.Parallel``, or the
         ``Client`` of a Dask cluster. The table is the same, but for seconds. `n_jobs` are then the threads of one part, 1

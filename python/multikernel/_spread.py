@@ -52,7 +52,8 @@ class Job:
         guess = any(isinstance(method, MKLRegressor) for method in methods or []) or _is_continuous(y)
         self.of_numbers = guess if target is None else target == "numbers"
         if methods is None:
-            methods = ("average", "evidence") if self.of_numbers else ("majority", "average", "evidence")
+            baselines = ("average",) if self.of_numbers else ("majority", "average")
+            methods = ("auto",) if ablate else (*baselines, "auto")
         shared: dict[str, Any] = {"views": views, "random_state": random_state}
         if not self.of_numbers:
             shared["proba"] = proba

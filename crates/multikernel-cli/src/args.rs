@@ -22,8 +22,9 @@ const SOME: &str = "Examples:
 
 const EXAMPLES: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
-  multikernel train ionosphere --kernels \"gaussian(2^-6..2^7), linear\" \\
-      --set c=50 --out m.multikernel
+  multikernel train ionosphere --out m.multikernel
+  multikernel train ionosphere --method average --set c=50 \\
+      --kernels \"gaussian(2^-6..2^7), linear\" --out m.multikernel
   multikernel inspect m.multikernel
   multikernel predict m.multikernel new.csv --out labels.csv
   multikernel evaluate --view rna=rna.csv --view meth=meth.csv \\
@@ -215,7 +216,7 @@ pub(crate) struct Train {
     /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
     /// The method
-    #[arg(long, short, value_name = "NAME", default_value = "average")]
+    #[arg(long, short, value_name = "NAME", default_value = "auto")]
     pub(crate) method: String,
     /// File to write the model to
     #[arg(long, short, value_name = "MODEL")]
@@ -294,11 +295,11 @@ pub(crate) struct Predict {
   multikernel evaluate ionosphere --method majority,svm,average
   multikernel evaluate rows.csv --method svm,average \\
       --repeats 20 --train-fraction 0.5 --json
-  multikernel evaluate train.svm --test test.svm --set c=50
+  multikernel evaluate train.svm --test test.svm
   multikernel evaluate --view rna=rna.csv --view meth=meth.csv \\
       --labels patients.csv --groups patient --ablate views
   multikernel evaluate rows.csv --view blood=b_* --view urine=u_* \\
-      --set c=auto --proba
+      --method average,evidence --set c=auto --proba
   multikernel evaluate glass6 --metrics accuracy,mcc,macro_f \\
       --predictions rows.csv")]
 pub(crate) struct Evaluate {
@@ -762,7 +763,7 @@ fn version() -> &'static str {
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
     let help = format!("The method: {}", names.join(", "));
-    let default = "[default: majority,average; average for numbers and times]";
+    let default = "[default: majority,average,auto; without majority for numbers and times; auto with --ablate]";
     let several = format!("The methods, with commas between: {} {default}", names.join(", "));
     let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
     let compared = "The column of classes to compare clusters with: its name, or its position from 0, negative from the end [default: \
@@ -777,5 +778,6 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
         .mut_subcommand("picture", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)));
-    shorten(command)
+    let compared = "Methods to compare [default: majority,average,auto]";
+    shorten(command).mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(compared)))
 }

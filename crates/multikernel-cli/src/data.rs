@@ -469,7 +469,9 @@ fn apply(plans: Vec<Plan>, set: &str) -> Result<Vec<Plan>> {
         // The method with the most parameters gives the most helpful error.
         let wordy = plans.iter().filter(|plan| chosen(plan)).max_by_key(|plan| plan.params().to_texts().len());
         if let Some(plan) = wordy {
-            plan.clone().set(key, value.trim()).with_context(|| format!("--set {set} (method {})", plan.name()))?;
+            // Of the default, a parameter of the methods it tries.
+            let hint = if plan.name() == "auto" { ", which chooses such values; name a method to set them" } else { "" };
+            plan.clone().set(key, value.trim()).with_context(|| format!("--set {set} (method {}{hint})", plan.name()))?;
         }
     }
     let set_one = |plan: Plan| -> Result<Plan> {

@@ -59,12 +59,13 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     print_text(&evaluation_text_with(&found, &figures))
 }
 
-/// The methods asked for, or the default: classes have a baseline that knows nothing, numbers and times have figures that are
-/// relative to it.
+/// The methods asked for, or the default: `auto` behind its baselines. Classes have one that knows nothing, numbers and
+/// times have figures that are relative to it.
 fn methods(args: &Evaluate) -> Vec<String> {
-    let default = match args.reading.target.is_some() || args.reading.time.is_some() {
-        true => ["average"].as_slice(),
-        false => &["majority", "average"],
+    let default = match (&args.ablate, args.reading.target.is_some() || args.reading.time.is_some()) {
+        (Some(_), _) => ["auto"].as_slice(),
+        (None, true) => &["average", "auto"],
+        (None, false) => &["majority", "average", "auto"],
     };
     if args.method.is_empty() { default.iter().map(ToString::to_string).collect() } else { args.method.clone() }
 }

@@ -109,6 +109,11 @@ pub trait Explain {
         None
     }
 
+    /// The models whose mean this one is: its shares are the means of theirs. None for all others.
+    fn members(&self) -> Vec<&dyn Predict> {
+        vec![]
+    }
+
     /// Intervals of the kernel weights, for models with a distribution for each; those of samplers come from
     /// [`Explain::draws`].
     fn intervals(&self) -> Option<Intervals> {
@@ -162,6 +167,7 @@ macro_rules! forward_to_inner {
                 fn weights() -> Option<&[f64]>;
                 fn class_weights() -> Option<$crate::Matrix>;
                 fn coefficients() -> Option<&$crate::run::Coefficients>;
+                fn members() -> Vec<&dyn $crate::run::Predict>;
                 fn intervals() -> Option<$crate::run::Intervals>;
                 fn draws() -> Option<$crate::draws::Draws>;
                 fn facts() -> Vec<(String, String)>;
