@@ -20,6 +20,15 @@ const SOME: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
   multikernel train ionosphere --out m.multikernel";
 
+const SEARCHES: &str = "Banks are called bank 1, bank 2, ... in the order given. The end says which is
+best, and which cannot be told from it.
+
+Examples:
+  multikernel search ionosphere --method average \\
+      --kernels \"gaussian(median*2^-3..2^3)\" --kernels \"polynomial(1..3)\"
+  multikernel search rows.csv --repeats 20 \\
+      --kernels \"gaussian(median) on [0:5], linear\" --kernels \"linear\"";
+
 const EXAMPLES: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
   multikernel train ionosphere --out m.multikernel
@@ -44,6 +53,8 @@ pub(crate) enum Command {
     Predict(Predict),
     /// Measure methods on held-out rows, all on the same splits
     Evaluate(Evaluate),
+    /// Compare banks of kernels on held-out rows: --kernels A --kernels B ...
+    Search(Evaluate),
     /// Learn from rows as they come, each predicted before it is learned
     Online(Online),
     /// Find clusters of rows, with labels or without
@@ -163,9 +174,10 @@ pub(crate) struct Planning {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct Choices {
-    /// The kernel bank, such as "gaussian(2^-6..2^7), polynomial(1..3)" [default: the method's own]
+    /// The kernel bank, such as "gaussian(2^-6..2^7), polynomial(1..3)" [default: the method's own]; `search` takes
+    /// several
     #[arg(long, value_name = "BANK")]
-    pub(crate) kernels: Option<String>,
+    pub(crate) kernels: Vec<String>,
     /// Set a parameter of the method (METHOD.KEY=VALUE for one of several); `multikernel methods` lists them
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -764,6 +776,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
     let help = format!("The method: {}", names.join(", "));
     let default = "[default: majority,average,auto; without majority for numbers and times; auto with --ablate]";
+    let searched = format!("The method, one for all banks: {} [default: auto]", names.join(", "));
     let several = format!("The methods, with commas between: {} {default}", names.join(", "));
     let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
     let compared = "The column of classes to compare clusters with: its name, or its position from 0, negative from the end [default: \
@@ -779,5 +792,13 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)));
     let compared = "Methods to compare [default: majority,average,auto]";
-    shorten(command).mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(compared)))
+    shorten(command)
+        .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(compared)))
+        .mut_subcommand("search", |command| {
+            command
+                .after_long_help(SEARCHES)
+                .mut_arg("method", |arg| arg.help("The method, one for all banks [default: auto]").long_help(searched))
+                .mut_arg("kernels", |arg| arg.help("A kernel bank; give two or more"))
+                .mut_arg("ablate", |arg| arg.hide(true))
+        })
 }
