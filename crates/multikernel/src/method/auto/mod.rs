@@ -41,6 +41,7 @@ params! {
     /// The default bank has three alternatives: widths around the median distance; 14 fixed widths, the narrow ones of
     /// which act as a ridge on noisy tables; and the first with kernels on single columns, where there are no more of them
     /// than rows: five widths on each, or one where rows are fewer, but twice as many as columns.
+    /// With fewer than 20 rows nothing is compared: the first alternative has uniform weights.
     /// Data with views, or with columns other than numbers, have their usual bank as the only one.
     ///
     /// With more than 2,000 rows candidates are compared and weights learned on 2,000 of them, and the machine is

@@ -1,7 +1,7 @@
 //! The run: one candidate after the other on the inner folds, then the members that are kept.
 
 use super::Auto;
-use super::candidate::{Candidate, Part};
+use super::candidate::{Candidate, FEWEST_ROWS, Part};
 use super::compare::{Gain, Tried, Verdict};
 use super::landmarks;
 use super::member::{As, Member, MemberModel, has_landmarks, trained};
@@ -190,11 +190,14 @@ fn told(
         .filter(|(_, loss)| loss.is_finite())
         .map(|(name, loss)| format!("{name} {loss:.4}"))
         .collect();
-    let mut told = vec![if measured.is_empty() {
-        ("candidates".into(), "not compared: no inner folds were made".into())
+    let candidates_are = if task.n_samples() < FEWEST_ROWS {
+        format!("not compared: fewer than {FEWEST_ROWS} rows")
+    } else if measured.is_empty() {
+        "not compared: no inner folds were made".into()
     } else {
-        ("candidates".into(), format!("held-out {metric} (inner, optimistic): {}", measured.join("; ")))
-    }];
+        format!("held-out {metric} (inner, optimistic): {}", measured.join("; "))
+    };
+    let mut told = vec![("candidates".into(), candidates_are)];
     told.push((
         "kept".into(),
         match verdict.kept.as_slice() {
