@@ -11,7 +11,7 @@ from . import datasets, plot
 from ._core import __version__
 from ._data import Views, stack
 from ._estimators import CombinedKernel, MKLClassifier, MKLClusterer, OnlineMKLClassifier
-from ._evaluate import Evaluation, evaluate
+from ._evaluate import Evaluation, evaluate, search
 from ._files import load, save
 from ._info import kernels, methods, show_versions
 from ._methods import *  # noqa: F403
@@ -41,6 +41,7 @@ __all__ = [
     "plot",
     "report",
     "save",
+    "search",
     "show_versions",
     "stack",
     "survival_target",

@@ -601,7 +601,7 @@ class MKLClassifier(_Classifier):
     Parameters
     ----------
     method : str
-        One of `multikernel.methods()`.
+        One of `multikernel.methods()`; "auto" tries several on inner folds and says in ``facts_`` what it kept.
     kernels : str, optional
         The bank of kernels, such as ``"gaussian(median*2^-3..2^3), linear"``, or ``"precomputed"`` for stacks of Gram
         matrices. None: the method's own bank.
@@ -610,7 +610,7 @@ class MKLClassifier(_Classifier):
     kinds : mapping, optional
         Kinds of columns of a table, where they are not to be guessed: ``{"zip": "category", "size": "ordered(S<M<L)"}``.
     params : mapping, optional
-        Parameters of the method: ``{"c": 10}``.
+        Parameters of the method: ``{"effort": "thorough"}``, or ``{"c": 10}`` of "average".
     kernel_names : list of str, optional
         Names of precomputed kernels.
     scale : {"standard", "none"}
@@ -640,13 +640,14 @@ class MKLClassifier(_Classifier):
     --------
     >>> import multikernel as mk
     >>> X, y = mk.datasets.load_wdbc(return_X_y=True)
-    >>> mk.MKLClassifier("average").fit(X, y).score(X, y) > 0.95
+    >>> clf = mk.MKLClassifier("average").fit(X, y)
+    >>> clf.score(X, y) > 0.95
     True
     """
 
     def __init__(
         self,
-        method: str = "average",
+        method: str = "auto",
         kernels: str | None = None,
         *,
         views: Mapping[str, Any] | None = None,

@@ -27,6 +27,12 @@ class Evaluation:
         return list(self.raw["results"])
 
     @property
+    def best(self) -> dict[str, Any] | None:
+        """The method with the highest mean score, and under ``level`` those that cannot be told from it."""
+        found: dict[str, Any] | None = self.raw.get("best")
+        return found
+
+    @property
     def paired(self) -> list[dict[str, Any]]:
         return list(self.raw.get("paired", []))
 
@@ -97,7 +103,8 @@ def evaluate(
     y : array
         Classes, or numbers.
     methods : sequence of str, MKLClassifier or MKLRegressor, optional
-        Names of methods, or estimators with their parameters. None: average and evidence, and majority for classes.
+        Names of methods, or estimators with their parameters. None: "auto" beside "average", and beside
+        "majority" for classes; only "auto" with `ablate`.
     folds, repeats, train_fraction
         Stratified folds, or so many repeated splits with this share of rows to train on.
     groups : array, optional
@@ -105,7 +112,7 @@ def evaluate(
     target : {"classes", "numbers"}, optional
         What y holds. None: numbers if some have a fraction or a method is an `MKLRegressor`, else classes.
     ablate : {"views"}, optional
-        The one method given, with all views, without each of them and with each alone.
+        The one method, with all views, without each of them and with each alone.
     executor : optional
         What runs each method on each split elsewhere: a ``concurrent.futures`` executor, a ``joblib.Parallel``, or the
         ``Client`` of a Dask cluster. The table is the same, but for seconds. `n_jobs` are then the threads of one part, 1
@@ -127,6 +134,66 @@ def evaluate(
         X, y, methods, kernels=kernels, views=views, folds=folds, repeats=repeats, train_fraction=train_fraction, groups=groups,
         ablate=ablate, target=target, proba=proba, random_state=random_state,
     )  # fmt: skip
+    return _run(job, max_seconds, n_jobs, verbose, executor, checkpoint, deadline)
+
+
+def search(
+    X: Any,
+    y: Any,
+    banks: Sequence[str] | Mapping[str, str],
+    method: str = "auto",
+    *,
+    views: Mapping[str, Any] | None = None,
+    folds: int = 5,
+    repeats: int | None = None,
+    train_fraction: float = 0.5,
+    groups: Any = None,
+    target: str | None = None,
+    proba: bool = False,
+    max_seconds: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    verbose: int = 0,
+    executor: Any = None,
+    checkpoint: Any = None,
+    deadline: float | None = None,
+) -> Evaluation:
+    """Compares banks of kernels, with one method for all, on the same splits; ``best`` of the result says which to take.
+
+    Parameters
+    ----------
+    banks : sequence or mapping of str
+        Two banks or more, called "bank 1", "bank 2", ... or by the keys of a mapping.
+    method : str
+        The method that every bank is for.
+
+    Other parameters are those of `evaluate`.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> X, y = mk.datasets.load_sonar(return_X_y=True)
+    >>> found = mk.search(X, y, {"widths": "gaussian(median*2^-1..2^1)", "line": "linear"}, "average", folds=3)
+    >>> found.best["method"]
+    'widths'
+    """
+    named = banks if isinstance(banks, Mapping) else {f"bank {k + 1}": bank for k, bank in enumerate(banks)}
+    if isinstance(banks, str) or len(named) < 2:
+        raise ValueError("search compares two banks or more: give a sequence of texts, or a mapping of names to them")
+    job = Job(
+        X, y, [method] * len(named), kernels=None, views=views, folds=folds, repeats=repeats, train_fraction=train_fraction,
+        groups=groups, ablate=None, target=target, proba=proba, random_state=random_state,
+    )  # fmt: skip
+    for estimator, bank in zip(job.estimators, named.values()):
+        estimator.set_params(kernels=bank)
+    job.titles = list(named)
+    return _run(job, max_seconds, n_jobs, verbose, executor, checkpoint, deadline)
+
+
+def _run(
+    job: Job, max_seconds: float | None, n_jobs: int | None, verbose: int, executor: Any, checkpoint: Any, deadline: float | None
+) -> Evaluation:
+    """Runs a job here, or spread over the workers of an executor."""
     if executor is not None:
         if max_seconds is not None:
             raise ValueError("max_seconds ends a job on one machine; with an executor set deadline, the seconds for one part")

@@ -52,12 +52,14 @@ class Job:
         guess = any(isinstance(method, MKLRegressor) for method in methods or []) or _is_continuous(y)
         self.of_numbers = guess if target is None else target == "numbers"
         if methods is None:
-            methods = ("average", "evidence") if self.of_numbers else ("majority", "average", "evidence")
+            baselines = ("average",) if self.of_numbers else ("majority", "average")
+            methods = ("auto",) if ablate else (*baselines, "auto")
         shared: dict[str, Any] = {"views": views, "random_state": random_state}
         if not self.of_numbers:
             shared["proba"] = proba
         self.kind: Any = MKLRegressor if self.of_numbers else MKLClassifier
         self.estimators = [_estimator(method, kernels, self.kind, shared) for method in methods]
+        self.titles: Sequence[str] | None = None
         if not self.estimators:
             raise ValueError("evaluate needs at least one method")
         self.X, self.y, self.views = X, y, views
@@ -87,6 +89,8 @@ class Job:
             classes, codes = class_texts(found_classes), found_codes.astype(np.int64)
         names = [f"K{m + 1}" for m in range(_depth(self.X))]
         plans = [estimator._plan(names) for estimator in self.estimators]
+        if self.titles is not None:
+            plans = [plan.titled(title) for plan, title in zip(plans, self.titles)]
         return _core.Evaluating(plans, rows, classes, codes, **given, **self.options)
 
 

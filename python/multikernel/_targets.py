@@ -22,7 +22,7 @@ class _Predictor(_Base):
 
     def __init__(
         self,
-        method: str = "evidence",
+        method: str = "auto",
         kernels: str | None = None,
         *,
         views: Mapping[str, Any] | None = None,
@@ -67,7 +67,7 @@ class MKLRegressor(RegressorMixin, _Predictor):
 
     Parameters
     ----------
-    method : {"evidence", "average", "alignf", "fheuristic", "svm", "bemkl", "sbemkl", "simplemkl", "lpmkl", "silp", "level"}
+    method : {"auto", "evidence", "average", "alignf", "fheuristic", "svm", "bemkl", "sbemkl", "simplemkl", "lpmkl", "silp", "level"}
         Methods with ``"numbers"`` among their targets in `multikernel.methods()`.
 
     Other parameters are those of `MKLClassifier`.
@@ -192,7 +192,7 @@ class MKLSurvival(_Predictor):
 
     Parameters
     ----------
-    method : {"evidence", "average", "alignf", "fheuristic", "svm"}
+    method : {"auto", "evidence", "average", "alignf", "fheuristic", "svm"}
         Methods with ``"times"`` among their targets in `multikernel.methods()`.
 
     Other parameters are those of `MKLClassifier`.

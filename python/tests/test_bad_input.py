@@ -23,59 +23,59 @@ def grams():
 
 CASES = {
     "one dimension": (lambda: fitted().predict(X[0]), "Reshape your data"),
-    "no rows": (lambda: mk.MKLClassifier().fit(X[:0], y[:0]), "0 sample"),
-    "no columns": (lambda: mk.MKLClassifier().fit(X[:, :0], y), "0 feature"),
-    "fewer labels": (lambda: mk.MKLClassifier().fit(X, y[:-1]), "inconsistent numbers of samples"),
-    "labels in two columns": (lambda: mk.MKLClassifier().fit(X, np.c_[y, y]), "y should be a 1d array"),
-    "no labels": (lambda: mk.MKLClassifier().fit(X, None), "y"),
-    "one class": (lambda: mk.MKLClassifier().fit(X, np.zeros(20)), "class"),
-    "continuous labels": (lambda: mk.MKLClassifier().fit(X, y + 0.5 * np.arange(20)), "Unknown label type"),
-    "label NaN": (lambda: mk.MKLClassifier().fit(X, np.where(y, np.nan, 1.0)), "NaN"),
-    "complex": (lambda: mk.MKLClassifier().fit(X + 1j, y), "Complex data"),
-    "infinite": (lambda: mk.MKLClassifier().fit(np.where(X > 1, np.inf, X), y), "inf"),
+    "no rows": (lambda: mk.MKLClassifier("average").fit(X[:0], y[:0]), "0 sample"),
+    "no columns": (lambda: mk.MKLClassifier("average").fit(X[:, :0], y), "0 feature"),
+    "fewer labels": (lambda: mk.MKLClassifier("average").fit(X, y[:-1]), "inconsistent numbers of samples"),
+    "labels in two columns": (lambda: mk.MKLClassifier("average").fit(X, np.c_[y, y]), "y should be a 1d array"),
+    "no labels": (lambda: mk.MKLClassifier("average").fit(X, None), "y"),
+    "one class": (lambda: mk.MKLClassifier("average").fit(X, np.zeros(20)), "class"),
+    "continuous labels": (lambda: mk.MKLClassifier("average").fit(X, y + 0.5 * np.arange(20)), "Unknown label type"),
+    "label NaN": (lambda: mk.MKLClassifier("average").fit(X, np.where(y, np.nan, 1.0)), "NaN"),
+    "complex": (lambda: mk.MKLClassifier("average").fit(X + 1j, y), "Complex data"),
+    "infinite": (lambda: mk.MKLClassifier("average").fit(np.where(X > 1, np.inf, X), y), "inf"),
     "infinite at predict": (lambda: fitted().predict(np.full((1, 3), np.inf)), "inf"),
-    "text": (lambda: mk.MKLClassifier().fit(np.array([["a"] * 3] * 20), y), "a"),
-    "objects": (lambda: mk.MKLClassifier().fit(np.array([[{}] * 3] * 20, dtype=object), y), "dict"),
-    "text column": (lambda: mk.MKLClassifier().fit(frame.assign(town=[["Ulm"]] * len(frame)), y), "list"),
-    "ragged": (lambda: mk.MKLClassifier().fit([[1, 2], [3]], [0, 1]), "inhomogeneous"),
+    "text": (lambda: mk.MKLClassifier("average").fit(np.array([["a"] * 3] * 20), y), "a"),
+    "objects": (lambda: mk.MKLClassifier("average").fit(np.array([[{}] * 3] * 20, dtype=object), y), "dict"),
+    "text column": (lambda: mk.MKLClassifier("average").fit(frame.assign(town=[["Ulm"]] * len(frame)), y), "list"),
+    "ragged": (lambda: mk.MKLClassifier("average").fit([[1, 2], [3]], [0, 1]), "inhomogeneous"),
     "other number of columns": (lambda: fitted().predict(X[:, :2]), "2 features"),
     "other names": (
-        lambda: mk.MKLClassifier().fit(frame, y).predict(frame.rename(columns={"a": "z"})),
+        lambda: mk.MKLClassifier("average").fit(frame, y).predict(frame.rename(columns={"a": "z"})),
         "feature names should match",
     ),
     "names in another order": (
-        lambda: mk.MKLClassifier().fit(frame, y).predict(frame[["c", "b", "a"]]),
+        lambda: mk.MKLClassifier("average").fit(frame, y).predict(frame[["c", "b", "a"]]),
         "feature names",
     ),
     "unknown method": (lambda: mk.MKLClassifier("simplemlk").fit(X, y), "simplemkl"),
-    "unknown parameter": (lambda: mk.MKLClassifier(params={"C": 1}).fit(X, y), "c"),
+    "unknown parameter": (lambda: mk.MKLClassifier("average", params={"C": 1}).fit(X, y), "c"),
     "parameter out of range": (lambda: mk.SimpleMKL(c=-1.0).fit(X, y), "c"),
     "parameter of another type": (lambda: mk.SimpleMKL(c="much").fit(X, y), "much"),
-    "unknown kernel": (lambda: mk.MKLClassifier(kernels="gausian(1)").fit(X, y), "gaussian"),
-    "kernels cut off": (lambda: mk.MKLClassifier(kernels="gaussian(").fit(X, y), "gaussian"),
+    "unknown kernel": (lambda: mk.MKLClassifier("average", kernels="gausian(1)").fit(X, y), "gaussian"),
+    "kernels cut off": (lambda: mk.MKLClassifier("average", kernels="gaussian(").fit(X, y), "gaussian"),
     "kernels for a method of rows": (lambda: mk.MKLClassifier("majority", "linear").fit(X, y), "kernels"),
-    "unknown scale": (lambda: mk.MKLClassifier(scale="big").fit(X, y), "scale"),
-    "unknown missing": (lambda: mk.MKLClassifier(missing="ignore").fit(X, y), "missing"),
-    "unknown precision": (lambda: mk.MKLClassifier(precision="f16").fit(X, y), "precision"),
-    "negative seed": (lambda: mk.MKLClassifier(random_state=-1).fit(X, y), "random_state"),
-    "negative time": (lambda: mk.MKLClassifier(max_seconds=-1).fit(X, y), "second"),
-    "Gram not square": (lambda: mk.MKLClassifier(kernels="precomputed").fit(mk.stack(K[:, :5]), y), "square"),
+    "unknown scale": (lambda: mk.MKLClassifier("average", scale="big").fit(X, y), "scale"),
+    "unknown missing": (lambda: mk.MKLClassifier("average", missing="ignore").fit(X, y), "missing"),
+    "unknown precision": (lambda: mk.MKLClassifier("average", precision="f16").fit(X, y), "precision"),
+    "negative seed": (lambda: mk.MKLClassifier("average", random_state=-1).fit(X, y), "random_state"),
+    "negative time": (lambda: mk.MKLClassifier("average", max_seconds=-1).fit(X, y), "second"),
+    "Gram not square": (lambda: mk.MKLClassifier("average", kernels="precomputed").fit(mk.stack(K[:, :5]), y), "square"),
     "Gram not symmetric": (
-        lambda: mk.MKLClassifier(kernels="precomputed").fit(mk.stack(K + np.triu(K)), y),
+        lambda: mk.MKLClassifier("average", kernels="precomputed").fit(mk.stack(K + np.triu(K)), y),
         "symmetric",
     ),
     "Gram with NaN": (
-        lambda: mk.MKLClassifier(kernels="precomputed").fit(mk.stack(np.where(K > 1, np.nan, K)), y),
+        lambda: mk.MKLClassifier("average", kernels="precomputed").fit(mk.stack(np.where(K > 1, np.nan, K)), y),
         "NaN",
     ),
     "Grams of other rows": (lambda: grams().predict(mk.stack(K[:2, :5], K[:2, :5])), "20"),
     "fewer Grams": (lambda: grams().predict(mk.stack(K)), "kernels"),
     "shapes of Grams differ": (lambda: mk.stack(K, K[:5]), "shape"),
-    "view without columns": (lambda: mk.MKLClassifier(views={"a": []}).fit(X, y), "no columns"),
-    "view of an absent column": (lambda: mk.MKLClassifier(views={"v": ["z"]}).fit(frame, y), "'z'"),
-    "column in two views": (lambda: mk.MKLClassifier(views={"v": ["a"], "w": ["a"]}).fit(frame, y), "another view"),
+    "view without columns": (lambda: mk.MKLClassifier("average", views={"a": []}).fit(X, y), "no columns"),
+    "view of an absent column": (lambda: mk.MKLClassifier("average", views={"v": ["z"]}).fit(frame, y), "'z'"),
+    "column in two views": (lambda: mk.MKLClassifier("average", views={"v": ["a"], "w": ["a"]}).fit(frame, y), "another view"),
     "unknown view": (
-        lambda: mk.MKLClassifier().fit(mk.Views(a=X, b=X), y).predict(mk.Views(c=X)),
+        lambda: mk.MKLClassifier("average").fit(mk.Views(a=X, b=X), y).predict(mk.Views(c=X)),
         "unknown to the model",
     ),
     "views of other lengths": (lambda: mk.Views(a=X, b=X[:5]), "as many rows"),
@@ -85,7 +85,7 @@ CASES = {
         "classes",
     ),
     "stream by a method of all rows": (lambda: mk.OnlineMKLClassifier("evidence").partial_fit(X, y), "stream"),
-    "sparse with NaN": (lambda: mk.MKLClassifier().fit(sp.csr_matrix(np.where(X > 1, np.nan, X)), y), "missing"),
+    "sparse with NaN": (lambda: mk.MKLClassifier("average").fit(sp.csr_matrix(np.where(X > 1, np.nan, X)), y), "missing"),
     "clusters of a classifier": (lambda: mk.MKLClusterer("svm").fit(X), "class|cluster"),
     "unknown data set": (lambda: mk.datasets.load("iris2"), "iris2"),
     "posterior of a method without": (lambda: fitted().posterior_dict(), "posterior"),
@@ -104,14 +104,14 @@ def test_bad_input_is_refused_with_its_reason(name):
 @pytest.mark.parametrize("call", ["predict", "decision_function", "predict_proba"])
 def test_unfitted(call):
     with pytest.raises(NotFittedError):
-        getattr(mk.MKLClassifier(proba=True), call)(X)
+        getattr(mk.MKLClassifier("average", proba=True), call)(X)
 
 
 @pytest.mark.parametrize("name", ["weights_", "kernels_", "shares_", "n_iter_", "stopped_"])
 def test_unfitted_attributes(name):
     with pytest.raises(NotFittedError):
-        getattr(mk.MKLClassifier(), name)
-    assert not hasattr(mk.MKLClassifier(), "classes_")
+        getattr(mk.MKLClassifier("average"), name)
+    assert not hasattr(mk.MKLClassifier("average"), "classes_")
 
 
 def test_too_little_memory_is_an_exception():

@@ -15,14 +15,14 @@ QUICK = {
 
 
 def estimators():
-    yield mk.MKLClassifier()
+    yield mk.MKLClassifier("average")
     yield mk.MKLClassifier("evidence", proba=True)
-    yield mk.MKLClassifier(kernels="precomputed")
+    yield mk.MKLClassifier("average", kernels="precomputed")
     yield mk.MKLClusterer("dpm", params={"sweeps": 3})
     yield mk.MKLOneClass(params={"sweeps": 3})
     yield mk.OnlineMKLClassifier()
     yield mk.CombinedKernel()
-    yield mk.MKLRegressor()
+    yield mk.MKLRegressor("evidence")
     yield mk.MKLRegressor("average", kernels="gaussian(1), linear")
     for name in mk._methods.__all__:
         cls = getattr(mk, name)

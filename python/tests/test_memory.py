@@ -47,10 +47,10 @@ def test_a_gigabyte_is_not_copied():
         import numpy as np
         import multikernel as mk
         peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        mk.MKLClassifier()._rows(np.ones((4, 2)), np.arange(4), reset=True, with_y=True)
+        mk.MKLClassifier("average")._rows(np.ones((4, 2)), np.arange(4), reset=True, with_y=True)
         X = np.ones((131_072, 1024))
         before = peak()
-        rows, y = mk.MKLClassifier()._rows(X, np.arange(len(X)) % 2, reset=True, with_y=True)
+        rows, y = mk.MKLClassifier("average")._rows(X, np.arange(len(X)) % 2, reset=True, with_y=True)
         print(X.nbytes / 2**20, peak() - before, rows.n_rows)
         """
     )

@@ -17,6 +17,37 @@ def test_evaluate(sonar):
     assert "<pre>" in found._repr_html_()
 
 
+def test_auto_is_the_default(three):
+    X, y = three
+    clf = mk.MKLClassifier().fit(X, y)
+    assert clf.method == "auto" and "held-out" in clf.facts_["candidates"]
+    assert np.allclose(clf.predict_proba(X).sum(axis=1), 1)
+    assert mk.MKLRegressor().method == mk.MKLSurvival().method == "auto"
+    found = mk.evaluate(X, y, folds=2)
+    assert [row["method"] for row in found.results] == ["majority", "average", "auto"]
+    # One Gram matrix leaves nothing to weigh.
+    K = mk.stack(X @ X.T)
+    only = mk.MKLClassifier(kernels="precomputed").fit(K, y)
+    assert only.facts_["kept"].startswith("average (1 kernel")
+    # Too few rows for inner folds: the plain sum, and it is told.
+    few = [0, *np.flatnonzero(y != y[0])[:3]]
+    tiny = mk.MKLClassifier().fit(X[few], y[few])
+    assert tiny.facts_["kept"].startswith("average") and "not compared" in tiny.facts_["candidates"]
+
+
+def test_search_compares_banks(three):
+    X, y = three
+    banks = {"noise": "linear on [3]", "widths": "gaussian(median*2^-1..2^1)", "again": "gaussian(median*2^-1..2^1)"}
+    found = mk.search(X, y, banks, "average")
+    assert [row["method"] for row in found.results] == list(banks)
+    assert found.best == {"method": "widths", "level": ["again"]}
+    unnamed = mk.search(X, y, list(banks.values()), "average")
+    assert unnamed.best == {"method": "bank 2", "level": ["bank 3"]}
+    for wrong in ["linear", ["linear"]]:
+        with pytest.raises(ValueError, match="two banks or more"):
+            mk.search(X, y, wrong)
+
+
 def test_evaluate_keeps_groups_together(three):
     X, y = three
     groups = np.arange(90) // 3

@@ -41,25 +41,25 @@ def test_mean_deviation_and_evidence_are_those_of_scikit_learn():
 
 
 def test_regression_works_with_the_tools_of_scikit_learn():
-    scores = cross_val_score(mk.MKLRegressor(), X, y, cv=3)
+    scores = cross_val_score(mk.MKLRegressor("evidence"), X, y, cv=3)
     assert scores.min() > 0.4
-    search = GridSearchCV(mk.MKLRegressor(), {"method": ["average", "evidence"]}, cv=2).fit(X, y)
+    search = GridSearchCV(mk.MKLRegressor("evidence"), {"method": ["average", "evidence"]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.4
-    reg = mk.MKLRegressor().fit(X[:300], y[:300])
+    reg = mk.MKLRegressor("evidence").fit(X[:300], y[:300])
     assert np.isclose(reg.score(X[300:], y[300:]), r2_score(y[300:], reg.predict(X[300:])))
     assert np.array_equal(pickle.loads(pickle.dumps(reg)).predict(X), reg.predict(X))
 
 
 def test_intervals_hold_what_they_say_and_shapes_follow_y():
-    reg = mk.MKLRegressor().fit(X[:300], y[:300])
+    reg = mk.MKLRegressor("evidence").fit(X[:300], y[:300])
     bounds = reg.predict_interval(X[300:], 0.9)
     assert bounds.shape == (142, 2)
     inside = (bounds[:, 0] <= y[300:]) & (y[300:] <= bounds[:, 1])
     assert 0.82 < inside.mean() < 0.97
-    both = mk.MKLRegressor().fit(X[:, 1:], np.c_[y, X[:, 0]])
+    both = mk.MKLRegressor("evidence").fit(X[:, 1:], np.c_[y, X[:, 0]])
     assert both.predict(X[:5, 1:]).shape == (5, 2)
     assert both.predict_interval(X[:5, 1:]).shape == (5, 2, 2)
-    column = mk.MKLRegressor().fit(X, y[:, None])
+    column = mk.MKLRegressor("evidence").fit(X, y[:, None])
     assert column.predict(X[:5]).shape == (5, 1)
     with pytest.raises(ValueError, match="between 0 and 1"):
         reg.predict_interval(X, 1.5)
@@ -85,7 +85,7 @@ def test_evaluate_takes_numbers():
     assert "r2" in found.to_frame() and "accuracy" not in found.to_frame()
     assert found.raw["target"] == "numbers"
     fractions = mk.evaluate(X, y + 0.5, folds=3)
-    assert [row["method"] for row in fractions.results] == ["average", "evidence"]
+    assert [row["method"] for row in fractions.results] == ["average", "auto"]
     assert mk.evaluate(X, y, ["average"], target="numbers", folds=3).results[0]["r2"]["mean"] > 0.4
     with pytest.raises(ValueError, match="MKLRegressor"):
         mk.evaluate(X, y, ["average"], folds=3)
@@ -97,7 +97,7 @@ def test_methods_say_what_they_predict_and_refuse_the_rest():
     with pytest.raises(ValueError, match=r"bm3kl does not predict numbers; use .*evidence"):
         mk.MKLRegressor("bm3kl").fit(X, y)
     with pytest.raises(ValueError, match="NaN"):
-        mk.MKLRegressor().fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))
+        mk.MKLRegressor("evidence").fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))
 
 
 def study(n, seed):
@@ -110,7 +110,7 @@ def study(n, seed):
 
 def test_survival_orders_new_rows_and_curves_fall():
     rows, target = study(300, 0)
-    est = mk.MKLSurvival().fit(rows[:200], target[:200])
+    est = mk.MKLSurvival("evidence").fit(rows[:200], target[:200])
     truth = mk.MKLSurvival("svm", "linear raw", scale="none").fit(rows[:200], target[:200])
     assert est.score(rows[200:], target[200:]) > 0.7
     assert abs(est.score(rows[200:], target[200:]) - truth.score(rows[200:], target[200:])) < 0.05
@@ -143,13 +143,13 @@ def test_linear_kernel_has_the_coefficients_of_ridge_cox():
 def test_survival_targets_that_are_none_are_refused():
     rows, target = study(20, 2)
     with pytest.raises(ValueError, match="survival_target"):
-        mk.MKLSurvival().fit(rows, target["time"])
+        mk.MKLSurvival("evidence").fit(rows, target["time"])
     with pytest.raises(ValueError, match="20 rows, y 19"):
-        mk.MKLSurvival().fit(rows, target[:19])
+        mk.MKLSurvival("evidence").fit(rows, target[:19])
     with pytest.raises(ValueError, match="booleans"):
         mk.survival_target([1.0, 2.0], [0, 2])
     with pytest.raises(ValueError, match="no training row has an event"):
-        mk.MKLSurvival().fit(rows, mk.survival_target(target["time"], np.zeros(20, dtype=bool)))
+        mk.MKLSurvival("evidence").fit(rows, mk.survival_target(target["time"], np.zeros(20, dtype=bool)))
 
 
 def test_numbers_and_risks_split_into_parts_and_columns_matter(tmp_path):

@@ -20,7 +20,7 @@ SECTIONS = [
         ["MKLClassifier", "MKLRegressor", "MKLSurvival", "OnlineMKLClassifier", "MKLClusterer", "MKLOneClass", "CombinedKernel"],
     ),
     ("Data", ["Views", "stack", "survival_target", "datasets.load", "datasets.names"]),
-    ("Functions", ["evaluate", "report", "load", "save", "methods", "kernels", "show_versions"]),
+    ("Functions", ["evaluate", "search", "report", "load", "save", "methods", "kernels", "show_versions"]),
     ("Pictures", ["plot.weights", "plot.shares", "plot.parts", "plot.paired", "plot.calibration", "plot.boundary"]),
 ]
 

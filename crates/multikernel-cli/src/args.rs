@@ -20,10 +20,20 @@ const SOME: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
   multikernel train ionosphere --out m.multikernel";
 
+const SEARCHES: &str = "Banks are called bank 1, bank 2, ... in the order given. The end says which is
+best, and which cannot be told from it.
+
+Examples:
+  multikernel search ionosphere --method average \\
+      --kernels \"gaussian(median*2^-3..2^3)\" --kernels \"polynomial(1..3)\"
+  multikernel search rows.csv --repeats 20 \\
+      --kernels \"gaussian(median) on [0:5], linear\" --kernels \"linear\"";
+
 const EXAMPLES: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
-  multikernel train ionosphere --kernels \"gaussian(2^-6..2^7), linear\" \\
-      --set c=50 --out m.multikernel
+  multikernel train ionosphere --out m.multikernel
+  multikernel train ionosphere --method average --set c=50 \\
+      --kernels \"gaussian(2^-6..2^7), linear\" --out m.multikernel
   multikernel inspect m.multikernel
   multikernel predict m.multikernel new.csv --out labels.csv
   multikernel evaluate --view rna=rna.csv --view meth=meth.csv \\
@@ -43,6 +53,8 @@ pub(crate) enum Command {
     Predict(Predict),
     /// Measure methods on held-out rows, all on the same splits
     Evaluate(Evaluate),
+    /// Compare banks of kernels on held-out rows: --kernels A --kernels B ...
+    Search(Evaluate),
     /// Learn from rows as they come, each predicted before it is learned
     Online(Online),
     /// Find clusters of rows, with labels or without
@@ -163,9 +175,10 @@ pub(crate) struct Planning {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct Choices {
-    /// The kernel bank, such as "gaussian(2^-6..2^7), polynomial(1..3)" [default: the method's own]
+    /// The kernel bank, such as "gaussian(2^-6..2^7), polynomial(1..3)" [default: the method's own]; `search` takes
+    /// several
     #[arg(long, value_name = "BANK")]
-    pub(crate) kernels: Option<String>,
+    pub(crate) kernels: Vec<String>,
     /// Set a parameter of the method (METHOD.KEY=VALUE for one of several); `multikernel methods` lists them
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -216,7 +229,7 @@ pub(crate) struct Train {
     /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
     /// The method
-    #[arg(long, short, value_name = "NAME", default_value = "average")]
+    #[arg(long, short, value_name = "NAME", default_value = "auto")]
     pub(crate) method: String,
     /// File to write the model to
     #[arg(long, short, value_name = "MODEL")]
@@ -295,11 +308,11 @@ pub(crate) struct Predict {
   multikernel evaluate ionosphere --method majority,svm,average
   multikernel evaluate rows.csv --method svm,average \\
       --repeats 20 --train-fraction 0.5 --json
-  multikernel evaluate train.svm --test test.svm --set c=50
+  multikernel evaluate train.svm --test test.svm
   multikernel evaluate --view rna=rna.csv --view meth=meth.csv \\
       --labels patients.csv --groups patient --ablate views
   multikernel evaluate rows.csv --view blood=b_* --view urine=u_* \\
-      --set c=auto --proba
+      --method average,evidence --set c=auto --proba
   multikernel evaluate glass6 --metrics accuracy,mcc,macro_f \\
       --predictions rows.csv")]
 pub(crate) struct Evaluate {
@@ -763,7 +776,8 @@ fn version() -> &'static str {
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
     let help = format!("The method: {}", names.join(", "));
-    let default = "[default: majority,average; average for numbers and times]";
+    let default = "[default: majority,average,auto; without majority for numbers and times; auto with --ablate]";
+    let searched = format!("The method, one for all banks: {} [default: auto]", names.join(", "));
     let several = format!("The methods, with commas between: {} {default}", names.join(", "));
     let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
     let compared = "The column of classes to compare clusters with: its name, or its position from 0, negative from the end [default: \
@@ -778,5 +792,14 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
         .mut_subcommand("picture", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)));
+    let compared = "Methods to compare [default: majority,average,auto]";
     shorten(command)
+        .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(compared)))
+        .mut_subcommand("search", |command| {
+            command
+                .after_long_help(SEARCHES)
+                .mut_arg("method", |arg| arg.help("The method, one for all banks [default: auto]").long_help(searched))
+                .mut_arg("kernels", |arg| arg.help("A kernel bank; give two or more"))
+                .mut_arg("ablate", |arg| arg.hide(true))
+        })
 }

@@ -428,17 +428,24 @@ pub(crate) fn plans(methods: &[String], planning: &Planning, registry: &Registry
 
 /// [`plans`] for the choices that do not depend on how they are trained.
 pub(crate) fn plans_of(methods: &[String], choices: &Choices, registry: &Registry) -> Result<Vec<Plan>> {
+    let kernels = match choices.kernels.as_slice() {
+        [] => None,
+        [bank] => Some(bank),
+        _ => bail!(
+            "--kernels: one bank is taken here, with commas between its kernels; `multikernel search` compares several"
+        ),
+    };
     let mut plans = vec![];
     for method in methods {
         let plan = Plan::from_registry(registry, method.trim())?.seed(choices.seed).recipe(recipe(choices)?);
         let plan = plan.precision(choices.precision.parse()?);
-        plans.push(match &choices.kernels {
+        plans.push(match kernels {
             // A bank is an error only if no method works on kernels.
             Some(bank) if plan.uses_kernels() || methods.len() == 1 => plan.kernels(bank)?,
             _ => plan,
         });
     }
-    if let (Some(bank), false) = (&choices.kernels, plans.iter().any(Plan::uses_kernels)) {
+    if let (Some(bank), false) = (kernels, plans.iter().any(Plan::uses_kernels)) {
         plans[0].clone().kernels(bank)?;
     }
     for set in &choices.set {
@@ -475,7 +482,12 @@ fn apply(plans: Vec<Plan>, set: &str) -> Result<Vec<Plan>> {
         // The method with the most parameters gives the most helpful error.
         let wordy = plans.iter().filter(|plan| chosen(plan)).max_by_key(|plan| plan.params().to_texts().len());
         if let Some(plan) = wordy {
-            plan.clone().set(key, value.trim()).with_context(|| format!("--set {set} (method {})", plan.name()))?;
+            // Of the default, a parameter of the methods it tries.
+            let hint =
+                if plan.name() == "auto" { ", which chooses such values; name a method to set them" } else { "" };
+            plan.clone()
+                .set(key, value.trim())
+                .with_context(|| format!("--set {set} (method {}{hint})", plan.name()))?;
         }
     }
     let set_one = |plan: Plan| -> Result<Plan> {

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use multikernel::Pool;
 use multikernel::data::{Dataset, Kind, Target, TargetKind};
-use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
+use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate, with_banks};
 use multikernel::file;
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_page, evaluation_text_with};
@@ -15,8 +15,28 @@ use crate::predict::{guard_formulas, number, quoted};
 use crate::{data, forecast, memory, print, print_text, report, stop};
 
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
+    let plans = data::plans(&methods(args), &args.planning, registry)?;
+    compare(args, plans, &[])
+}
+
+/// `search`: one method with each of several banks.
+pub(crate) fn search(mut args: Evaluate, registry: &Registry) -> Result<()> {
+    let banks = std::mem::take(&mut args.planning.choices.kernels);
+    let method = match args.method.as_slice() {
+        [] => "auto".to_string(),
+        [method] => method.clone(),
+        _ => bail!("--method: a search compares banks of one method; `multikernel evaluate` compares methods"),
+    };
+    if args.ablate.is_some() {
+        bail!("--ablate is for `multikernel evaluate`; a search compares banks");
+    }
+    let plan = data::plans(&[method], &args.planning, registry)?.remove(0);
+    compare(&args, with_banks(&plan, &banks)?, &banks)
+}
+
+/// Measures plans and prints what was found.
+fn compare(args: &Evaluate, mut plans: Vec<Plan>, banks: &[String]) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
-    let mut plans = data::plans(&methods(args), &args.planning, registry)?;
     let figures = figures(args)?;
     check_paths(args)?;
     bar = bar.watching(args.watch.as_deref())?;
@@ -56,15 +76,35 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     if args.json {
         return print(&(evaluation_json(&found) + "\n"));
     }
-    print_text(&evaluation_text_with(&found, &figures))
+    print_text(&(evaluation_text_with(&found, &figures) + &searched(&found, banks)))
 }
 
-/// The methods asked for, or the default: classes have a baseline that knows nothing, numbers and times have figures that are
-/// relative to it.
+/// What a search found: the banks by their numbers, the best, and those that cannot be told from it.
+fn searched(found: &Evaluation, banks: &[String]) -> String {
+    let Some(best) = found.best().filter(|_| !banks.is_empty()) else { return String::new() };
+    let name = |place: &usize| found.results[*place].method.clone();
+    let mut text = "\nBanks\n".to_string();
+    for (k, bank) in banks.iter().enumerate() {
+        text += &format!("{}  {bank}\n", name(&k));
+    }
+    text += &format!("\nBest: {}", name(&best.place));
+    match best.level.as_slice() {
+        [] => text += "; the others are worse by more than chance\n",
+        level => {
+            let level: Vec<String> = level.iter().map(name).collect();
+            text += &format!("; not distinguishable from it: {}\n", level.join(", "));
+        }
+    }
+    text
+}
+
+/// The methods asked for, or the default: `auto` behind its baselines. Classes have one that knows nothing, numbers and
+/// times have figures that are relative to it.
 fn methods(args: &Evaluate) -> Vec<String> {
-    let default = match args.reading.target.is_some() || args.reading.time.is_some() {
-        true => ["average"].as_slice(),
-        false => &["majority", "average"],
+    let default = match (&args.ablate, args.reading.target.is_some() || args.reading.time.is_some()) {
+        (Some(_), _) => ["auto"].as_slice(),
+        (None, true) => &["average", "auto"],
+        (None, false) => &["majority", "average", "auto"],
     };
     if args.method.is_empty() { default.iter().map(ToString::to_string).collect() } else { args.method.clone() }
 }

@@ -3,8 +3,8 @@
 use clap::Command;
 
 /// Commands whose `-h` would not fit on a screen.
-const LONG: [&str; 9] =
-    ["train", "predict", "evaluate", "online", "cluster", "picture", "columns", "report", "importance"];
+const LONG: [&str; 10] =
+    ["train", "predict", "evaluate", "search", "online", "cluster", "picture", "columns", "report", "importance"];
 
 /// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
 const SHOWN: [(&str, &str); 27] = [

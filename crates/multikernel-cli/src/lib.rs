@@ -69,6 +69,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Train(args) => train::run(&args, registry),
         Command::Predict(args) => predict::run(&args, registry),
         Command::Evaluate(args) => evaluate::run(&args, registry),
+        Command::Search(args) => evaluate::search(args, registry),
         Command::Online(args) => online::run(&args, registry),
         Command::Cluster(args) => cluster::run(&args, registry),
         Command::Columns(args) => columns::run(&args),

@@ -68,10 +68,10 @@ fn time_limit_ends_a_run_with_what_was_learned() {
 fn train_in_a_pipe_says_nothing_but_its_result() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m").display().to_string();
-    let output = run(MULTIKERNEL, &["train", "wdbc", "--out", &path]);
+    let output = run(MULTIKERNEL, &["train", "wdbc", "--method", "average", "--out", &path]);
     assert_eq!(text(&output.stderr), "");
     assert_eq!(text(&output.stdout).lines().count(), 1);
-    let output = run(MULTIKERNEL, &["evaluate", "sonar", "--json"]);
+    let output = run(MULTIKERNEL, &["evaluate", "sonar", "--method", "average", "--json"]);
     assert_eq!(text(&output.stderr), "");
     assert!(text(&output.stdout).starts_with("{\n"));
 }

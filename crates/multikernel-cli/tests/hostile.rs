@@ -144,10 +144,10 @@ fn second_run_on_one_file_is_refused_and_a_killed_one_forgotten() {
         assert_eq!(output.status.code(), Some(2));
         assert!(said(&output).contains("is being written by another run"), "{}", said(&output));
     }
-    assert!(run(folder.path(), &["train", "sonar", "--out", "other"]).status.success());
+    assert!(run(folder.path(), &["train", "sonar", "--method", "average", "--out", "other"]).status.success());
     first.kill().unwrap();
     first.wait().unwrap();
-    let output = run(folder.path(), &["train", "sonar", "--out", "m"]);
+    let output = run(folder.path(), &["train", "sonar", "--method", "average", "--out", "m"]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(!folder.path().join(".m.multikernel-lock").exists());
 }
@@ -257,7 +257,7 @@ fn formulas_in_written_tables_are_guarded_on_request() {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let rows: String = (0..30).map(|i| format!("+id{i},{i},{},{}\n", i * i % 11, quoted(classes[i % 2]))).collect();
     std::fs::write(folder.path().join("rows.csv"), format!("id,a,b,label\n{rows}")).unwrap();
-    assert!(run(folder.path(), &["train", "rows.csv", "--out", "m"]).status.success());
+    assert!(run(folder.path(), &["train", "rows.csv", "--method", "average", "--out", "m"]).status.success());
     let plain = printed(&run(folder.path(), &["predict", "m", "rows.csv", "-q", "--scores"]));
     assert!(plain.contains("\n+id0,") && !plain.contains('\''), "{plain}");
     let guarded = printed(&run(folder.path(), &["predict", "m", "rows.csv", "-q", "--scores", "--guard-formulas"]));

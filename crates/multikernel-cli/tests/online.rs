@@ -323,7 +323,9 @@ fn model_that_is_gone_on_from_says_how() {
 fn model_that_was_not_learned_online_gives_its_scales_and_kernels() {
     let bench = Bench::new();
     let mut train = Command::new(MULTIKERNEL);
-    train.args(["train", "rows.csv", "--kernels", "gaussian(1..3), linear", "--out", "m"]).current_dir(bench.path(""));
+    train
+        .args(["train", "rows.csv", "--method", "average", "--kernels", "gaussian(1..3), linear", "--out", "m"])
+        .current_dir(bench.path(""));
     assert!(train.output().unwrap().status.success());
     let output = bench.run("rows.csv --model m --budget 300 --update-every 50 --out m2 --json");
     let remark = "m was not learned online: only its scales, kernels and classes are taken\n";

@@ -61,6 +61,11 @@ impl Plan {
         self.0.is_supervised()
     }
 
+    /// The plan under another name.
+    fn titled(&self, title: &str) -> Plan {
+        Plan(self.0.clone().titled(title))
+    }
+
     /// All settings as texts.
     fn settings(&self) -> Vec<(String, String)> {
         self.0.settings().into_iter().collect()

@@ -241,7 +241,7 @@ fn check_numbers(args: &args::Online) -> Result<()> {
         bail!("--checkpoint-seconds {}: must be 0 (after each chunk of rows) or more", args.checkpoint_seconds);
     }
     let chosen = [
-        ("kernels", args.choices.kernels.is_some()),
+        ("kernels", !args.choices.kernels.is_empty()),
         ("log", !args.choices.log.is_empty()),
         ("top-variance", args.choices.top_variance.is_some()),
     ];

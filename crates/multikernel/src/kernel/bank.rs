@@ -31,6 +31,10 @@ pub const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
 pub const AUTO_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3) | \
     gaussian(median*2^-3..2^3), polynomial(1..3), gaussian(median*2^-2..2^2) each";
 
+/// [`AUTO_BANK`] for tables with fewer than five times as many rows as columns: one width on each of them.
+pub const AUTO_BANK_OF_ONE_WIDTH: &str = "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3) | \
+    gaussian(median*2^-3..2^3), polynomial(1..3), gaussian(median) each";
+
 /// [`AUTO_BANK`] for tables with too many columns, or without the time for them.
 pub const AUTO_BANK_WITHOUT_COLUMNS: &str =
     "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3)";

@@ -58,7 +58,7 @@ impl Observer for Last {
 
 impl Plan {
     /// What training on `n_rows` rows like these will take, measured on 500 and 1,000 of them. `None` for few rows,
-    /// where forecasting would take longer than training, and where `control` says to stop. Cost: two seconds at most.
+    /// where forecasting would take longer than training, for methods that treat many rows otherwise, and where `control` says to stop. Cost: two seconds at most.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, data::moons, run::Control};
@@ -68,7 +68,7 @@ impl Plan {
     /// # Ok::<(), multikernel::Error>(())
     /// ```
     pub fn forecast(&self, data: &Dataset, n_rows: usize, pool: &Pool, control: &Control) -> Result<Option<Forecast>> {
-        if n_rows < MIN_ROWS || data.samples.n_samples() < TRIALS[1] {
+        if n_rows < MIN_ROWS || data.samples.n_samples() < TRIALS[1] || !self.method().grows_evenly() {
             return Ok(None);
         }
         let (plan, per_trial) = self.tried(n_rows)?;
@@ -160,6 +160,7 @@ mod tests {
         let plain = forecast(Plan::new("average").unwrap());
         assert_eq!((plain.bytes, plain.at_least), (8 * 20_000 * 20_000, false));
         assert_eq!(forecast(Plan::new("ufomkl").unwrap()).bytes, 0);
+        assert_eq!(Plan::new("auto").unwrap().forecast(&rows, 20_000, &pool, &Control::default()).unwrap(), None);
         assert_eq!(Plan::new("average").unwrap().forecast(&rows, 3999, &pool, &Control::default()).unwrap(), None);
         let cancelled = Control::default();
         cancelled.canceller().cancel();

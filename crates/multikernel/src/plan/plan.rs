@@ -15,8 +15,8 @@ use super::views::{Missing, Part};
 use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    AUTO_BANK, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS,
-    Families, Kernel, KernelBank,
+    AUTO_BANK, AUTO_BANK_OF_ONE_WIDTH, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK,
+    DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
 };
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
@@ -29,6 +29,8 @@ const MOST_VALUES_OF_COLUMNS: usize = 40_000;
 const MOST_ROWS_OF_COLUMNS: usize = 2_000;
 /// How many kernels that bank has on each column.
 const KERNELS_OF_A_COLUMN: usize = 5;
+/// Rows for each column from which on it has a kernel of its own in the bank of one width.
+const ROWS_OF_A_COLUMN: usize = 2;
 
 /// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
 ///
@@ -48,6 +50,7 @@ pub struct Plan {
     recipe: Recipe,
     missing: Missing,
     part: Part,
+    title: Option<String>,
     proba: bool,
     precision: Precision,
     seed: u64,
@@ -95,6 +98,7 @@ impl Plan {
             recipe: Recipe::default(),
             missing: Missing::default(),
             part: Part::default(),
+            title: None,
             proba: false,
             precision: Precision::default(),
             seed: 0,
@@ -209,18 +213,22 @@ impl Plan {
     }
 
     /// The bank of the method before views and kinds of columns are looked at. Alternatives are for plain tables of
-    /// numbers, and kernels on single columns for those with few enough values and at least as many rows as kernels:
-    /// with fewer, some fit by chance.
+    /// numbers, and kernels on single columns for those with few enough values and at least as many rows as kernels,
+    /// or with one width twice as many as columns: with fewer, some fit by chance.
     fn own_bank(&self, samples: &Samples) -> &'static str {
         let bank = self.method().about().bank;
         let is_plain = samples.is_numeric() && samples.grams().is_empty() && samples.views().is_empty();
         let n_values = samples.n_samples().min(MOST_ROWS_OF_COLUMNS).saturating_mul(samples.n_features());
-        let has_columns = samples.n_features() > 1
-            && n_values <= MOST_VALUES_OF_COLUMNS
-            && KERNELS_OF_A_COLUMN * samples.n_features() <= samples.n_samples();
+        let has_columns = |rows_of_each: usize| {
+            samples.n_features() > 1
+                && n_values <= MOST_VALUES_OF_COLUMNS
+                && rows_of_each * samples.n_features() <= samples.n_samples()
+        };
         match bank {
             AUTO_BANK | AUTO_BANK_WITHOUT_COLUMNS if !is_plain => DEFAULT_BANK,
-            AUTO_BANK if !has_columns => AUTO_BANK_WITHOUT_COLUMNS,
+            AUTO_BANK if has_columns(KERNELS_OF_A_COLUMN) => AUTO_BANK,
+            AUTO_BANK if has_columns(ROWS_OF_A_COLUMN) => AUTO_BANK_OF_ONE_WIDTH,
+            AUTO_BANK => AUTO_BANK_WITHOUT_COLUMNS,
             bank => bank,
         }
     }
@@ -261,10 +269,19 @@ impl Plan {
         settings
     }
 
-    /// The plan's name next to others: its method, and the views if not all take part.
+    /// What [`Plan::title`] says, for plans that differ in something else than their method.
+    #[must_use]
+    pub fn titled(mut self, title: &str) -> Plan {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// The plan's name next to others: its method, and the views if not all take part; or what [`Plan::titled`] said.
     pub fn title(&self) -> String {
-        let name = if let Part::EqualWeights(method) = &self.part { method } else { self.name() };
-        self.part.word().map_or(name.to_string(), |part| format!("{name}, {part}"))
+        if let Some(title) = &self.title {
+            return title.clone();
+        }
+        self.part.word().map_or(self.name().to_string(), |part| format!("{}, {part}", self.name()))
     }
 
     /// The plain sum of the plan's kernels, to hold learned weights against; `None` if the plan is that.
@@ -279,8 +296,8 @@ impl Plan {
         }
         // Alternatives are for methods that choose.
         let bank = self.bank(samples)?.filter(|bank| bank.n_alternatives() == 1);
-        let part = Part::EqualWeights(self.name().to_string());
-        Ok(Some(Plan { params: plain.params, bank, part, ..self.clone() }))
+        let plan = Plan { params: plain.params, bank, ..self.clone() };
+        Ok(Some(plan.titled(&format!("{}, equal weights", self.name()))))
     }
 
     /// Whether the plan can be applied to all rows of a data set about to be split.

@@ -28,6 +28,15 @@ pub(super) fn shares(task: &Task<'_>, model: &dyn Predict, control: &Control) ->
 
 /// [`shares`] over at most this many rows.
 fn shares_over(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
+    let members = model.members();
+    if !members.is_empty() {
+        let mut mean = vec![0.0; model.weights().map_or(0, <[f64]>::len)];
+        for member in &members {
+            let Some(shares) = shares_over(most, task, *member, control)? else { return Ok(None) };
+            mean.iter_mut().zip(shares).for_each(|(mean, share)| *mean += share / members.len() as f64);
+        }
+        return Ok(Some(mean));
+    }
     let (Some(weights), Some(coef), Ok(stack)) = (model.weights(), model.coefficients(), task.stack()) else {
         return Ok(None);
     };

@@ -63,8 +63,6 @@ pub enum Part {
     },
     /// All columns concatenated: the bank of data without views.
     Concatenated,
-    /// All, with the plain sum of kernels in place of what this method does.
-    EqualWeights(String),
 }
 
 impl Part {
@@ -75,7 +73,6 @@ impl Part {
             Part::Only(view) => Some(format!("only {view}")),
             Part::OnlyWithout { only, without } => Some(format!("only {only} (without {without})")),
             Part::Concatenated => Some("concatenated".into()),
-            Part::EqualWeights(_) => Some("equal weights".into()),
         }
     }
 }
@@ -166,7 +163,7 @@ impl<'a> Places<'a> {
     /// The kernels of the views that take part.
     pub(super) fn part(&self, kernels: Vec<Kernel>, part: &Part) -> Result<Vec<Kernel>> {
         let (left, name): (Vec<Kernel>, _) = match part {
-            Part::All | Part::Concatenated | Part::EqualWeights(_) => return Ok(kernels),
+            Part::All | Part::Concatenated => return Ok(kernels),
             Part::Without(name) => (kernels.into_iter().filter(|kernel| !self.looks_at(kernel, name)).collect(), name),
             Part::Only(name) | Part::OnlyWithout { only: name, .. } => {
                 (kernels.into_iter().filter(|kernel| self.view_of(kernel) == Some(name)).collect(), name)

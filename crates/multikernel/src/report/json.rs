@@ -30,6 +30,7 @@ pub fn evaluation_json(found: &Evaluation) -> String {
         "warnings": found.warnings,
         "results": found.results.iter().map(|one| result(one, found)).collect::<Vec<_>>(),
         "paired": found.paired,
+        "best": best_json(found),
         "paired_auroc": found.paired_auroc,
     });
     // Absent where classes are predicted, as before numbers could be.
@@ -193,6 +194,14 @@ pub fn methods_json<'a>(methods: impl IntoIterator<Item = &'a dyn AnyMethod>) ->
 
 fn pretty(value: &Value) -> String {
     format!("{value:#}")
+}
+
+/// The result with the highest mean score, and those that cannot be told from it.
+fn best_json(found: &Evaluation) -> Value {
+    found.best().map_or(Value::Null, |best| {
+        let name = |place: &usize| json!(found.results[*place].method);
+        json!({ "method": name(&best.place), "level": best.level.iter().map(name).collect::<Vec<_>>() })
+    })
 }
 
 #[cfg(test)]

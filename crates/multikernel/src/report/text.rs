@@ -24,6 +24,8 @@ const MAX_KERNELS: usize = 20;
 
 /// Maximum number of kernels drawn individually; the rest are summed up in one line.
 const MAX_BARS: usize = 40;
+/// Kernels without weight from which on they are counted instead.
+const MIN_UNUSED: usize = 10;
 
 /// An evaluation as text: one row per method, then paired differences with the better method first, then the confusion
 /// table if there is a single method. Lines have at most 80 characters.
@@ -306,15 +308,26 @@ fn views_of(model: &Model, weights: &[f64]) -> String {
     format!("\nViews\n{table}")
 }
 
+/// Bars of the kernels in use, the largest first if there are many; of a few, those without weight are listed too.
 fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
     let mut items: Vec<(String, f64)> = kernels.iter().map(|text| short(text)).zip(weights.iter().copied()).collect();
-    let rest = if items.len() > MAX_BARS {
-        items.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let rest = items.split_off(MAX_BARS);
-        let sum: f64 = rest.iter().map(|(_, weight)| weight).sum();
-        format!("and {} more kernels with {sum:.4} together; the JSON report has them all\n", rest.len())
-    } else {
-        String::new()
+    let n_unused = weights.iter().filter(|&&weight| weight == 0.0).count();
+    let n_all = items.len();
+    if n_unused >= MIN_UNUSED && n_unused < n_all {
+        items.retain(|(_, weight)| *weight != 0.0);
+    }
+    if items.len() > MAX_BARS {
+        items.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        items.truncate(MAX_BARS);
+    }
+    let rest = match n_all - items.len() {
+        0 => String::new(),
+        n => {
+            let sum = weights.iter().sum::<f64>() - items.iter().map(|(_, weight)| weight).sum::<f64>();
+            // A difference of sums has no sign to speak of.
+            let sum = if sum.abs() < 5e-5 { 0.0 } else { sum };
+            format!("and {n} more kernels with {sum:.4} together; the JSON report has them all\n")
+        }
     };
     bars(&items, WIDTH - 2) + &rest
 }

@@ -150,6 +150,10 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn n_squares(&self) -> usize {
         1
     }
+    /// Whether runs on a few rows foretell what one on many will take; not so for methods that go other ways there.
+    fn grows_evenly(&self) -> bool {
+        true
+    }
     /// How many of `n_rows` training rows carry coefficients, if a parameter called `landmarks` says so.
     fn n_landmarks(&self, _n_rows: usize) -> Option<usize> {
         None
@@ -225,6 +229,8 @@ pub trait AnyMethod: Send + Sync {
     fn tunes_by_log_loss(&self) -> bool;
     /// See [`Method::n_squares`].
     fn n_squares(&self) -> usize;
+    /// See [`Method::grows_evenly`].
+    fn grows_evenly(&self) -> bool;
     /// See [`Method::n_landmarks`].
     fn n_landmarks(&self, n_rows: usize) -> Option<usize>;
     /// A model from its record.
@@ -324,6 +330,10 @@ impl<M: Method> AnyMethod for M {
 
     fn n_squares(&self) -> usize {
         Method::n_squares(self)
+    }
+
+    fn grows_evenly(&self) -> bool {
+        Method::grows_evenly(self)
     }
 
     fn n_landmarks(&self, n_rows: usize) -> Option<usize> {

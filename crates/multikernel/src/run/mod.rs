@@ -33,6 +33,6 @@ pub use params::Params;
 pub(crate) use predict::first_largest;
 pub(crate) use predict::forward_to_inner;
 pub use predict::{
-    Additive, Clusterer, Decision, Explain, Intervals, Placed, Predict, Probabilistic, Regressor, Survival,
+    Additive, Clusterer, Compared, Decision, Explain, Intervals, Placed, Predict, Probabilistic, Regressor, Survival,
 };
 pub use runner::{Run, Runner};

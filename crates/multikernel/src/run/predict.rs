@@ -8,6 +8,7 @@ use super::coefficients::Coefficients;
 use super::input::Input;
 use crate::draws::Draws;
 use crate::error::Result;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 
@@ -109,6 +110,11 @@ pub trait Explain {
         None
     }
 
+    /// The models whose mean this one is: its shares are the means of theirs. None for all others.
+    fn members(&self) -> Vec<&dyn Predict> {
+        vec![]
+    }
+
     /// Intervals of the kernel weights, for models with a distribution for each; those of samplers come from
     /// [`Explain::draws`].
     fn intervals(&self) -> Option<Intervals> {
@@ -124,6 +130,11 @@ pub trait Explain {
     /// Facts for `inspect`: name and value.
     fn facts(&self) -> Vec<(String, String)> {
         vec![]
+    }
+
+    /// What was compared on inner folds, for models of methods that choose among candidates.
+    fn compared(&self) -> Option<&Compared> {
+        None
     }
 
     /// Lines on what was chosen, which the command line prints when training ends.
@@ -162,9 +173,11 @@ macro_rules! forward_to_inner {
                 fn weights() -> Option<&[f64]>;
                 fn class_weights() -> Option<$crate::Matrix>;
                 fn coefficients() -> Option<&$crate::run::Coefficients>;
+                fn members() -> Vec<&dyn $crate::run::Predict>;
                 fn intervals() -> Option<$crate::run::Intervals>;
                 fn draws() -> Option<$crate::draws::Draws>;
                 fn facts() -> Vec<(String, String)>;
+                fn compared() -> Option<&$crate::run::Compared>;
                 fn told() -> Vec<String>;
                 fn warnings() -> Vec<String>;
             }
@@ -270,6 +283,21 @@ pub struct Intervals {
     pub prior: (f64, f64),
     /// The assumptions they hold under.
     pub note: String,
+}
+
+record! {
+    /// Candidates that a method compared on inner folds. The losses of those kept are optimistic: they were chosen for them.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Compared {
+        /// How the loss is called.
+        pub metric: String,
+        /// What each candidate is.
+        pub candidates: Vec<String>,
+        /// The loss of each on rows held out; infinite for those that were not measured.
+        pub losses: Vec<f64>,
+        /// Which of them were kept.
+        pub kept: Vec<usize>,
+    }
 }
 
 /// The label of a row of scores: the first largest.

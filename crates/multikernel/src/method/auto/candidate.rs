@@ -9,6 +9,9 @@ use crate::method::{Alignf, Average, Evidence};
 use crate::run::{Input, KernelsOfView, Params, Task};
 use crate::stack::Stack;
 
+/// Rows from which on candidates are compared: with fewer the choice would be that of chance.
+pub(super) const FEWEST_ROWS: usize = 20;
+
 /// How the kernels of a candidate are weighed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
@@ -55,12 +58,15 @@ impl Candidate {
             let banks = banks.filter(|(_, kernels)| rule == Rule::Average || kernels.len() > 1);
             all.extend(banks.map(|(bank, kernels)| Candidate { bank, kernels: kernels.clone(), rule }));
         }
+        if task.n_samples() < FEWEST_ROWS {
+            all.truncate(1);
+        }
         Ok(all)
     }
 
-    /// The values of c it is tried with; other targets than classes have none.
+    /// The values of c it is tried with; other targets than classes have none, and few rows no choice.
     pub(super) fn cs(task: &Task<'_>) -> &'static [f64] {
-        if *task.target == Target::Classes { CS } else { &[10.0] }
+        if *task.target == Target::Classes && task.n_samples() >= FEWEST_ROWS { CS } else { &[10.0] }
     }
 
     /// Its method at each of these values of c.

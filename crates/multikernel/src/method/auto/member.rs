@@ -1,7 +1,9 @@
 //! One kept candidate, trained on all rows: its weights, then the machine on them.
 
 use super::candidate::{Candidate, Part, Rule};
-use super::{Auto, MOST_TRAINED};
+use super::landmarks::{self, LandmarkModel, OnLandmarks};
+use super::{Auto, MOST_FACTORED, MOST_TRAINED};
+use crate::data::Target;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::method::alignf::Products;
@@ -9,9 +11,10 @@ use crate::method::ends::{EndModel, EndState};
 use crate::method::evidence::Climb;
 use crate::method::sample::sample;
 use crate::method::svc::{EndsInSvc, Svc};
+use crate::method::svimkl::Fit;
 use crate::method::weighted::{Weighted, on_a_sample, scaled, spread};
 use crate::method::{Alignf, Average, Evidence};
-use crate::run::{Control, Progress, State, Status, Task};
+use crate::run::{Control, Predict, Progress, State, Status, Task, forward_to_inner};
 
 /// Training of a member.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,8 @@ pub(super) struct Member {
     /// The machine on the weights of all kernels of the bank, and what c is divided by.
     machine: Option<EndState>,
     spread: f64,
+    /// What takes the machine's place where rows are too many for it.
+    landmarks: Option<Box<Fit>>,
     warning: Option<String>,
 }
 
@@ -45,6 +50,9 @@ impl Codec for Member {
         if let Some(machine) = &self.machine {
             record.put_record("machine", machine.encode());
         }
+        if let Some(fit) = &self.landmarks {
+            record.put_record("landmarks", fit.encode());
+        }
         record
     }
 
@@ -56,7 +64,8 @@ impl Codec for Member {
             (None, None) => RuleState::Untouched,
         };
         let machine = of("machine").map(|machine| EndState::decode(&machine)).transpose()?;
-        Ok(Member { rule, machine, spread: record.take("spread")?, warning: record.take("warning")? })
+        let landmarks = of("landmarks").map(|fit| Fit::decode(&fit).map(Box::new)).transpose()?;
+        Ok(Member { rule, machine, spread: record.take("spread")?, landmarks, warning: record.take("warning")? })
     }
 }
 
@@ -80,6 +89,10 @@ impl As<'_> {
         Alignf { c: self.c, class_weights: self.auto.class_weights.clone(), ..Default::default() }
     }
 
+    fn on_landmarks(&self) -> OnLandmarks<'_> {
+        OnLandmarks { candidate: self.candidate, c: self.c, auto: self.auto }
+    }
+
     /// The weights of its kernels as weights of all kernels of the bank.
     fn of_bank(&self, weights: &[f64], n_kernels: usize) -> Vec<f64> {
         let mut all = vec![0.0; n_kernels];
@@ -95,9 +108,18 @@ impl As<'_> {
 
 /// The rows that machines are trained on: all, unless their combined kernel is too large.
 pub(super) fn trained(task: &Task<'_>) -> Result<Vec<usize>> {
+    Ok(sample(task.labels, most_trained(task)?))
+}
+
+fn most_trained(task: &Task<'_>) -> Result<usize> {
     let room = (task.stack()?.room() / 8).isqrt();
-    let most = usize::try_from(room).unwrap_or(usize::MAX).clamp(1, MOST_TRAINED);
-    Ok(sample(task.labels, most))
+    let most = if *task.target == Target::Classes { MOST_TRAINED } else { MOST_FACTORED };
+    Ok(usize::try_from(room).unwrap_or(usize::MAX).clamp(1, most))
+}
+
+/// Whether landmarks take the place of the machine.
+pub(super) fn has_landmarks(auto: &Auto, task: &Task<'_>) -> Result<bool> {
+    Ok(landmarks::are_for(auto, task) && task.n_samples() > most_trained(task)?)
 }
 
 /// Calls `f` with the task on the rows that machines are trained on.
@@ -114,6 +136,13 @@ fn on_trained<T>(task: &Task<'_>, f: impl FnOnce(&Task<'_>, &[usize]) -> Result<
 impl Member {
     /// One step of the rule or of the machine.
     pub(super) fn step(&mut self, role: &As<'_>, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        if has_landmarks(role.auto, task)? {
+            if let Some(fit) = &mut self.landmarks {
+                return role.on_landmarks().step(fit, task, control);
+            }
+            self.landmarks = Some(Box::new(role.on_landmarks().init(task)?));
+            return Ok(Progress::of(0, 1));
+        }
         if let Some(machine) = &mut self.machine {
             let svc = scaled(role.average().svc(), self.spread);
             return on_trained(task, |task, _| machine.advance(task, &svc, control));
@@ -165,6 +194,9 @@ impl Member {
 
     /// Whether a stored member fits the task.
     pub(super) fn check(&self, role: &As<'_>, task: &Task<'_>) -> Result<()> {
+        if let Some(fit) = &self.landmarks {
+            return role.on_landmarks().check(fit, task);
+        }
         if let Some(machine) = &self.machine {
             let svc = scaled(role.average().svc(), self.spread);
             return on_trained(task, |task, _| machine.fits(task, &svc));
@@ -180,18 +212,59 @@ impl Member {
     }
 
     /// The model, from all rows or, if it was stopped before there was one, from a sample.
-    pub(super) fn finish(self, role: &As<'_>, task: &Task<'_>) -> Result<EndModel> {
+    pub(super) fn finish(self, role: &As<'_>, task: &Task<'_>) -> Result<MemberModel> {
+        if let Some(fit) = self.landmarks {
+            return role.on_landmarks().finish(*fit, task).map(MemberModel::Landmarks);
+        }
         let svc: Svc = role.average().svc();
         if let Some(machine) = self.machine.filter(EndState::is_begun) {
             return on_trained(task, |task, rows| {
                 let model = machine.model(task, &scaled(svc, self.spread))?.of_rows(rows);
-                Ok(model.with_warning(self.warning))
+                Ok(MemberModel::End(model.with_warning(self.warning)))
             });
         }
         let weights = role.of_bank(&role.uniform(), task.stack()?.n_kernels());
         let (model, rows) = on_a_sample(weights, task, &svc)?;
-        Ok(model.with_warning(Some(format!(
+        Ok(MemberModel::End(model.with_warning(Some(format!(
             "stopped before the model was trained: all kernels have the same weight{rows}; give it more time"
-        ))))
+        )))))
+    }
+}
+
+/// The model of a member: the machine at the end of its rule, or a regression on landmarks.
+#[derive(Clone, Debug)]
+pub(super) enum MemberModel {
+    End(EndModel),
+    Landmarks(LandmarkModel),
+}
+
+impl MemberModel {
+    fn inner(&self) -> &dyn Predict {
+        match self {
+            MemberModel::End(model) => model,
+            MemberModel::Landmarks(model) => model,
+        }
+    }
+}
+
+forward_to_inner!(MemberModel);
+
+impl Codec for MemberModel {
+    fn encode(&self) -> Record {
+        match self {
+            MemberModel::End(model) => model.encode(),
+            MemberModel::Landmarks(model) => {
+                let mut record = Record::default();
+                record.put_record("landmarks", model.encode());
+                record
+            }
+        }
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        match record.take_record("landmarks") {
+            landmarks if landmarks.is_empty() => EndModel::decode(record).map(MemberModel::End),
+            landmarks => LandmarkModel::decode(&landmarks).map(MemberModel::Landmarks),
+        }
     }
 }

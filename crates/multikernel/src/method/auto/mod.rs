@@ -2,6 +2,7 @@
 
 mod candidate;
 mod compare;
+mod landmarks;
 mod member;
 mod model;
 mod state;
@@ -39,12 +40,15 @@ params! {
     ///
     /// The default bank has three alternatives: widths around the median distance; 14 fixed widths, the narrow ones of
     /// which act as a ridge on noisy tables; and the first with kernels on single columns, where there are no more of them
-    /// than rows.
+    /// than rows: five widths on each, or one where rows are fewer, but twice as many as columns.
+    /// With fewer than 20 rows nothing is compared: the first alternative has uniform weights.
     /// Data with views, or with columns other than numbers, have their usual bank as the only one.
     ///
     /// With more than 2,000 rows candidates are compared and weights learned on 2,000 of them, and the machine is
-    /// trained on all; with more than 20,000, or where their combined kernel does not fit into memory, on that many.
-    /// Each is told. Probabilities come from the inner folds, so they cost nothing more.
+    /// trained on all. With more than 20,000, or where their combined kernel does not fit into memory, the best candidate
+    /// becomes a kernel logistic regression ([`Mklr`](super::Mklr)) on all rows with 500 landmarks; models of numbers and
+    /// times, which cost N^3, are trained on 5,000 rows instead. Each is told. Probabilities come from the inner folds, so
+    /// they cost nothing more.
     ///
     /// Cost: about six times that of `evidence` on the largest alternative.
     pub struct Auto {
@@ -67,8 +71,9 @@ impl Auto {
     }
 }
 
-/// Rows that the machine is trained on, at most: a combined kernel of 3 GiB.
+/// Rows that the machine is trained on, at most: a combined kernel of 3 GiB; and those of machines that cost N^3.
 const MOST_TRAINED: usize = 20_000;
+const MOST_FACTORED: usize = 5_000;
 
 impl Method for Auto {
     type State = AutoState;
@@ -80,6 +85,16 @@ impl Method for Auto {
             needs: Needs::Stack,
             bank: if self.effort == Effort::Quick { AUTO_BANK_WITHOUT_COLUMNS } else { AUTO_BANK },
         }
+    }
+
+    // Many rows have landmarks, or are trained on in part.
+    fn n_squares(&self) -> usize {
+        0
+    }
+
+    // Candidates are compared on so many rows and no more.
+    fn grows_evenly(&self) -> bool {
+        false
     }
 
     fn targets(&self) -> &'static [TargetKind] {

@@ -1,21 +1,26 @@
 //! The model: one machine, or the mean of the probabilities of two.
 
 use super::compare::mean_of;
+use super::member::MemberModel;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::method::ends::EndModel;
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::run::{Additive, Calibration, Coefficients, Explain, Input, Predict, Probabilistic, Regressor, Survival};
+use crate::run::{
+    Additive, Calibration, Coefficients, Compared, Explain, Input, Predict, Probabilistic, Regressor, Survival,
+};
 
 /// One machine, or two whose probabilities are averaged, each with its map from margins to probabilities. The label is
-/// the likeliest class. Models of numbers and times, and those of runs stopped early, are one machine without a map.
+/// the likeliest class. Models of numbers and times, those on landmarks, and those of runs stopped early are one machine
+/// without a map.
 #[derive(Clone, Debug)]
 pub struct AutoModel {
-    members: Vec<EndModel>,
+    members: Vec<MemberModel>,
     maps: Vec<Calibration>,
     told: Told,
+    compared: Compared,
     /// Derived from the members: the union of their points and kernels, and the mean of their weights.
     points: Vec<usize>,
     kernels: Vec<usize>,
@@ -33,6 +38,7 @@ impl Codec for AutoModel {
         record.put("n_maps", &self.maps.len());
         self.maps.iter().enumerate().for_each(|(k, map)| record.put_record(&format!("map.{k}"), map.encode()));
         record.put("told", &self.told);
+        record.put_record("compared", self.compared.encode());
         record
     }
 
@@ -41,22 +47,28 @@ impl Codec for AutoModel {
         if n_members.max(n_maps) > 2 {
             return Err(Error::input("it has more than two members"));
         }
-        let members = (0..n_members).map(|k| EndModel::decode(&record.take_record(&format!("member.{k}"))));
+        let members = (0..n_members).map(|k| MemberModel::decode(&record.take_record(&format!("member.{k}"))));
         let maps = (0..n_maps).map(|k| Calibration::decode(&record.take_record(&format!("map.{k}"))));
         let told: Told = record.take("told")?;
-        AutoModel::new(members.collect::<Result<_>>()?, maps.collect::<Result<_>>()?, told.0)
+        // Files of earlier versions have none.
+        let compared = record.take_record("compared");
+        let compared = if compared.is_empty() { Compared::default() } else { Compared::decode(&compared)? };
+        AutoModel::new(members.collect::<Result<_>>()?, maps.collect::<Result<_>>()?, told.0, compared)
     }
 }
 
 impl AutoModel {
     /// The model of these members. Maps are those of all members, or none.
     pub(super) fn new(
-        members: Vec<EndModel>,
+        members: Vec<MemberModel>,
         maps: Vec<Calibration>,
         told: Vec<(String, String)>,
+        compared: Compared,
     ) -> Result<AutoModel> {
         let n_kernels = members.first().and_then(|member| member.weights()).map_or(0, <[f64]>::len);
         let fits = !members.is_empty()
+            && compared.candidates.len() == compared.losses.len()
+            && compared.kept.iter().all(|&k| k < compared.candidates.len())
             && (maps.len() == members.len() || maps.is_empty() && members.len() == 1)
             && members.iter().all(|member| member.weights().is_some_and(|weights| weights.len() == n_kernels));
         if !fits {
@@ -76,15 +88,20 @@ impl AutoModel {
         }
         let is_used = |m: &usize| members.iter().any(|member| used(member).contains(m));
         let kernels = (0..n_kernels).filter(is_used).collect();
-        Ok(AutoModel { members, maps, told: Told(told), points, kernels, weights })
+        Ok(AutoModel { members, maps, told: Told(told), compared, points, kernels, weights })
     }
 
-    fn only(&self) -> Option<&EndModel> {
+    fn only(&self) -> Option<&MemberModel> {
         if let [only] = self.members.as_slice() { Some(only) } else { None }
     }
 
     /// Calls `f` with the input of a member: its own points and kernels.
-    fn with_input<T>(&self, member: &EndModel, input: Input<'_>, f: impl FnOnce(Input<'_>) -> Result<T>) -> Result<T> {
+    fn with_input<T>(
+        &self,
+        member: &MemberModel,
+        input: Input<'_>,
+        f: impl FnOnce(Input<'_>) -> Result<T>,
+    ) -> Result<T> {
         if self.members.len() == 1 {
             return f(input);
         }
@@ -105,7 +122,7 @@ impl AutoModel {
 }
 
 /// The kernels of the bank that a member uses.
-fn used(member: &EndModel) -> Vec<usize> {
+fn used(member: &MemberModel) -> Vec<usize> {
     let n_kernels = member.weights().map_or(0, <[f64]>::len);
     member.kernels().unwrap_or_else(|| (0..n_kernels).collect())
 }
@@ -142,7 +159,7 @@ impl Predict for AutoModel {
     fn check(&self, n_kernels: usize, n_outputs: usize) -> Result<()> {
         self.members.iter().try_for_each(|member| member.check(n_kernels, n_outputs))?;
         self.maps.iter().try_for_each(|map| map.check(n_outputs))?;
-        let classes = self.members.iter().all(|member| matches!(member, EndModel::Svm(_)));
+        let classes = self.members.iter().all(|member| matches!(member, MemberModel::End(EndModel::Svm(_))));
         if classes || self.maps.is_empty() && self.members.len() == 1 {
             Ok(())
         } else {
@@ -151,7 +168,7 @@ impl Predict for AutoModel {
     }
 
     fn probabilistic(&self) -> Option<&dyn Probabilistic> {
-        if self.maps.is_empty() { None } else { Some(self) }
+        if self.maps.is_empty() { self.only()?.probabilistic() } else { Some(self) }
     }
 
     fn regressor(&self) -> Option<&dyn Regressor> {
@@ -178,6 +195,13 @@ impl Explain for AutoModel {
         self.only()?.coefficients()
     }
 
+    fn members(&self) -> Vec<&dyn Predict> {
+        match self.only() {
+            Some(_) => vec![],
+            None => self.members.iter().map(|member| member as &dyn Predict).collect(),
+        }
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         let mut facts = self.told.0.clone();
         if let Some(only) = self.only() {
@@ -190,6 +214,10 @@ impl Explain for AutoModel {
         let mut warnings: Vec<String> = self.members.iter().flat_map(|member| member.warnings()).collect();
         warnings.dedup();
         warnings
+    }
+
+    fn compared(&self) -> Option<&Compared> {
+        Some(&self.compared).filter(|compared| !compared.candidates.is_empty())
     }
 
     fn told(&self) -> Vec<String> {

@@ -1,14 +1,15 @@
 //! The run: one candidate after the other on the inner folds, then the members that are kept.
 
 use super::Auto;
-use super::candidate::{Candidate, Part};
+use super::candidate::{Candidate, FEWEST_ROWS, Part};
 use super::compare::{Gain, Tried, Verdict};
-use super::member::{As, Member, trained};
+use super::landmarks;
+use super::member::{As, Member, MemberModel, has_landmarks, trained};
 use super::model::AutoModel;
 use crate::data::Target;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
-use crate::run::{Control, Progress, State, Status, Task};
+use crate::run::{Compared, Control, Progress, State, Status, Task};
 
 /// State of `auto`: what inner folds found of the candidates so far, and the members kept.
 #[derive(Clone, Debug, Default)]
@@ -49,9 +50,14 @@ impl AutoState {
         As { candidate, c: self.tried.get(self.kept[place]).map_or(10.0, |tried| tried.c), auto }
     }
 
-    fn decide(&mut self, verdict: &Verdict) {
+    /// Takes what is kept; of machines on landmarks the best alone, as each passes over all rows many times.
+    fn decide(&mut self, verdict: &Verdict, auto: &Auto, task: &Task<'_>) -> Result<()> {
         self.kept.clone_from(&verdict.kept);
+        if has_landmarks(auto, task)? {
+            self.kept.truncate(1);
+        }
         self.members = vec![Member::default(); self.kept.len()];
+        Ok(())
     }
 }
 
@@ -63,9 +69,11 @@ impl State<Auto> for AutoState {
         if candidates.is_empty() {
             return Err(Error::input("there is no kernel to weigh"));
         }
-        // Class weights that do not fit are refused now.
-        let role = As { candidate: &candidates[0], c: 10.0, auto };
-        Member::default().step(&role, task, &Control::default())?;
+        // Class weights that do not fit are refused now; landmarks have none.
+        if !has_landmarks(auto, task)? {
+            let role = As { candidate: &candidates[0], c: 10.0, auto };
+            Member::default().step(&role, task, &Control::default())?;
+        }
         Ok(AutoState::default())
     }
 
@@ -91,7 +99,7 @@ impl State<Auto> for AutoState {
             return Ok(Progress::of(self.tried.len(), n + 1).with(Loss::of(task).name, best));
         }
         if self.members.is_empty() {
-            self.decide(&Verdict::of(&candidates, &self.tried, auto, task)?);
+            self.decide(&Verdict::of(&candidates, &self.tried, auto, task)?, auto, task)?;
             return Ok(Progress::of(n, n + self.members.len()));
         }
         let total = n + self.members.len();
@@ -109,18 +117,24 @@ impl State<Auto> for AutoState {
 
     fn finish(mut self, auto: &Auto, task: &Task<'_>) -> Result<AutoModel> {
         let candidates = Candidate::all(auto, task)?;
-        let verdict = Verdict::of(&candidates, &self.tried, auto, task)?;
+        let mut verdict = Verdict::of(&candidates, &self.tried, auto, task)?;
         if self.members.is_empty() {
-            self.decide(&verdict);
+            self.decide(&verdict, auto, task)?;
         }
         let mut models = vec![];
         let mut maps = vec![];
         for (k, member) in std::mem::take(&mut self.members).into_iter().enumerate() {
-            maps.extend(self.tried.get(self.kept[k]).and_then(|tried| tried.calibration.clone()));
-            models.push(member.finish(&self.role(k, &candidates, auto), task)?);
+            let model = member.finish(&self.role(k, &candidates, auto), task)?;
+            // Logistic regression has probabilities of its own.
+            if matches!(model, MemberModel::End(_)) {
+                maps.extend(self.tried.get(self.kept[k]).and_then(|tried| tried.calibration.clone()));
+            }
+            models.push(model);
         }
-        let told = told(&candidates, &self.tried, &verdict, auto, task)?;
-        AutoModel::new(models, maps, told)
+        verdict.kept = self.kept;
+        let compared = compared(&candidates, &self.tried, &verdict.kept, task);
+        let told = told(&candidates, &compared, &verdict, auto, task)?;
+        AutoModel::new(models, maps, told, compared)
     }
 }
 
@@ -141,18 +155,10 @@ impl Loss {
     }
 }
 
-/// What was done, in a few lines: name and value.
-fn told(
-    candidates: &[Candidate],
-    tried: &[Tried],
-    verdict: &Verdict,
-    auto: &Auto,
-    task: &Task<'_>,
-) -> Result<Vec<(String, String)>> {
-    let loss = Loss::of(task).name;
+/// The candidates as they are called, with what inner folds found of them.
+fn compared(candidates: &[Candidate], tried: &[Tried], kept: &[usize], task: &Task<'_>) -> Compared {
     let n_banks = task.alternatives.len();
-    let name = |k: usize| {
-        let Candidate { bank, kernels, rule } = &candidates[k];
+    let name = |(k, Candidate { bank, kernels, rule }): (usize, &Candidate)| {
         let bank = if n_banks > 1 { format!("bank {}, ", bank + 1) } else { String::new() };
         let n = kernels.len();
         let c = match (tried.get(k), task.target) {
@@ -161,27 +167,48 @@ fn told(
         };
         format!("{} ({bank}{n} kernel{}{c})", rule.word(), if n == 1 { "" } else { "s" })
     };
-    let known = tried.iter().any(|tried| tried.loss.is_finite());
-    let mut told = vec![];
-    if known {
-        let all: Vec<String> = (0..tried.len()).map(|k| format!("{} {:.4}", name(k), tried[k].loss)).collect();
-        told.push(("candidates".into(), format!("held-out {loss} (inner, optimistic): {}", all.join("; "))));
-    } else {
-        told.push(("candidates".into(), "not compared: no inner folds were made".into()));
+    Compared {
+        metric: Loss::of(task).name.into(),
+        candidates: candidates.iter().enumerate().map(name).collect(),
+        losses: (0..candidates.len()).map(|k| tried.get(k).map_or(f64::INFINITY, |tried| tried.loss)).collect(),
+        kept: kept.to_vec(),
     }
+}
+
+/// What was done, in a few lines: name and value.
+fn told(
+    candidates: &[Candidate],
+    compared: &Compared,
+    verdict: &Verdict,
+    auto: &Auto,
+    task: &Task<'_>,
+) -> Result<Vec<(String, String)>> {
+    let Compared { metric, candidates: names, losses, .. } = compared;
+    let measured: Vec<String> = names
+        .iter()
+        .zip(losses)
+        .filter(|(_, loss)| loss.is_finite())
+        .map(|(name, loss)| format!("{name} {loss:.4}"))
+        .collect();
+    let candidates_are = if task.n_samples() < FEWEST_ROWS {
+        format!("not compared: fewer than {FEWEST_ROWS} rows")
+    } else if measured.is_empty() {
+        "not compared: no inner folds were made".into()
+    } else {
+        format!("held-out {metric} (inner, optimistic): {}", measured.join("; "))
+    };
+    let mut told = vec![("candidates".into(), candidates_are)];
     told.push((
         "kept".into(),
         match verdict.kept.as_slice() {
             [first, second] => format!(
-                "the mean of the probabilities of {} and {}: {loss} {:.4} (inner, optimistic)",
-                name(*first),
-                name(*second),
-                verdict.loss
+                "the mean of the probabilities of {} and {}: {metric} {:.4} (inner, optimistic)",
+                names[*first], names[*second], verdict.loss
             ),
-            kept => kept.iter().map(|&k| name(k)).collect::<Vec<_>>().join(" and "),
+            kept => kept.iter().map(|&k| names[k].clone()).collect::<Vec<_>>().join(" and "),
         },
     ));
-    told.extend(verdict.gain.map(|gain| ("learned weights".into(), words(gain, loss))));
+    told.extend(verdict.gain.map(|gain| ("learned weights".into(), words(gain, metric))));
     let (n, all) = (Part::rows(auto, task).len(), task.n_samples());
     if n < all {
         told.push((
@@ -189,11 +216,23 @@ fn told(
             format!("{n} of {all} rows, evenly from each class; weights were learned there too"),
         ));
     }
-    let n = trained(task)?.len();
-    if n < all {
-        told.push(("trained on".into(), format!("{n} of {all} rows: the kernel between all of them is too large")));
-    }
+    let best = verdict.kept.first().map_or(&candidates[0], |&k| &candidates[k]);
+    told.extend(trained_on(best, auto, task)?.map(|on| ("trained on".into(), on)));
     Ok(told)
+}
+
+/// What the model was trained on, where it is not the kernel between all rows.
+fn trained_on(best: &Candidate, auto: &Auto, task: &Task<'_>) -> Result<Option<String>> {
+    let all = task.n_samples();
+    let on = if has_landmarks(auto, task)? {
+        let n = landmarks::rows(auto, best, task)?.len();
+        let part = if n < all { format!("{n} of {all}") } else { format!("all {all}") };
+        Some(format!("{part} rows with {} landmarks (mklr)", landmarks::n_landmarks(auto)))
+    } else {
+        let n = trained(task)?.len();
+        (n < all).then(|| format!("{n} of {all} rows"))
+    };
+    Ok(on.map(|on| format!("{on}: the kernel between all of them is too large")))
 }
 
 /// What learned weights gained over uniform ones.

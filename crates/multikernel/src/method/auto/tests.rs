@@ -4,7 +4,9 @@ use crate::Plan;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::Rng;
 use crate::linalg::Matrix;
-use crate::plan::Model;
+use crate::plan::{Model, Session};
+use crate::pool::Pool;
+use crate::run::Silent;
 
 fn some(set: &str, step: usize) -> Dataset {
     let data = bundled(set).unwrap();
@@ -60,6 +62,65 @@ fn many_rows_are_chosen_on_some_of_them_and_it_is_told() {
     assert_eq!(fact(&model, "trained on"), None);
 }
 
+/// Rows whose class is whether two columns have the same sign.
+fn signs(n: usize) -> Dataset {
+    let mut rng = Rng::new(10, 0);
+    let points = Matrix::from_fn(n, 2, |_, _| 2.0 * rng.uniform() - 1.0);
+    let texts: Vec<&str> = points.rows().map(|row| if row[0] * row[1] > 0.0 { "same" } else { "different" }).collect();
+    Dataset::new("signs", Samples::unnamed(points).unwrap(), Labels::new(&texts).unwrap()).unwrap()
+}
+
+#[test]
+fn rows_beyond_memory_have_landmarks_and_it_is_told() {
+    let data = signs(1200);
+    let plan = Plan::new("auto").unwrap().set("effort", "quick").unwrap().kernels("linear, gaussian(1)").unwrap();
+    let train = |plan: &Plan, n_threads: usize| {
+        let (pool, mut silent) = (Pool::new(n_threads).unwrap(), Silent);
+        let mut session = Session::new(&pool, &mut silent);
+        // The kernel between all rows takes 11 MiB, between rows and landmarks 8.
+        session.memory = Some(10 << 20);
+        plan.train_in(&data, &mut session).unwrap()
+    };
+    let model = train(&plan, 1);
+    let trained = fact(&model, "trained on").unwrap();
+    assert!(trained.starts_with("all 1200 rows with 250 landmarks (mklr)"), "{trained}");
+    let right = model.predict(&data.samples).unwrap().labels;
+    let right = right.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count();
+    assert!(right > 1100, "{right} of 1200");
+    let probabilities = model.probabilities(&data.samples).unwrap();
+    assert!(probabilities.rows().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-12));
+    assert_eq!(train(&plan, 2).probabilities(&data.samples).unwrap(), probabilities);
+    // A saved model is the same.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m");
+    model.save(&path).unwrap();
+    assert_eq!(Model::load(&path).unwrap().probabilities(&data.samples).unwrap(), probabilities);
+    // Landmarks know no class weights.
+    let weighted = train(&plan.set("class_weights", "balanced").unwrap(), 1);
+    let trained = fact(&weighted, "trained on").unwrap();
+    assert!(trained.contains("of 1200 rows: the kernel"), "{trained}");
+}
+
+#[test]
+fn shares_of_a_mean_of_two_add_up_to_one() {
+    let model = Plan::new("auto").unwrap().train(&some("glass6", 2)).unwrap();
+    assert!(fact(&model, "kept").unwrap().starts_with("the mean of"), "{:?}", fact(&model, "kept"));
+    let shares = model.kernels().shares().unwrap();
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+}
+
+#[test]
+fn many_columns_have_one_width_each_where_rows_are_twice_as_many() {
+    let mut rng = Rng::new(11, 0);
+    let points = Matrix::from_fn(60, 20, |_, _| rng.uniform());
+    let texts: Vec<&str> = points.rows().map(|row| if row[0] > 0.5 { "above" } else { "below" }).collect();
+    let data = Dataset::new("wide", Samples::unnamed(points).unwrap(), Labels::new(&texts).unwrap()).unwrap();
+    let tried = |data: &Dataset| fact(&Plan::new("auto").unwrap().train(data).unwrap(), "candidates").unwrap();
+    assert!(tried(&data).contains("(bank 3, 30 kernels"), "{}", tried(&data));
+    let few = data.select(&(0..39).collect::<Vec<_>>());
+    assert!(!tried(&few).contains("bank 3"), "{}", tried(&few));
+}
+
 #[test]
 fn too_few_rows_for_folds_give_the_plain_sum_and_say_so() {
     let data = some("ionosphere", 1);
@@ -67,6 +128,6 @@ fn too_few_rows_for_folds_give_the_plain_sum_and_say_so() {
     let of = |class: usize, n: usize| (0..codes.len()).filter(move |&i| codes[i] == class).take(n);
     let data = data.select(&of(0, 1).chain(of(1, 4)).collect::<Vec<_>>());
     let model = Plan::new("auto").unwrap().train(&data).unwrap();
-    assert_eq!(fact(&model, "candidates").unwrap(), "not compared: no inner folds were made");
-    assert!(fact(&model, "kept").unwrap().starts_with("average (bank 1"));
+    assert_eq!(fact(&model, "candidates").unwrap(), "not compared: fewer than 20 rows");
+    assert!(fact(&model, "kept").unwrap().starts_with("average (bank 1, 10 kernels"));
 }

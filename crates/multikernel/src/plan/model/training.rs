@@ -7,7 +7,7 @@ use super::kept::Learned;
 use super::kernels::ModelKernels;
 use crate::file::Record;
 use crate::plan::views::Missing;
-use crate::run::Explain;
+use crate::run::{Compared, Explain};
 
 /// How a [`Model`](super::Model) was trained, from [`Model::training`](super::Model::training): by which method, on
 /// which data, and how the run went.
@@ -88,9 +88,20 @@ impl<'a> Training<'a> {
         self.learned.tuned.as_deref()
     }
 
+    /// What the method chose, for methods that choose, as names and values: also among [`Training::facts`].
+    pub(crate) fn choices(self) -> Vec<(String, String)> {
+        let told = self.explain.told();
+        told.iter().filter_map(|line| line.split_once(": ")).map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
     /// Lines on what the method chose, for methods that choose: also among [`Training::facts`].
     pub fn told(self) -> Vec<String> {
         self.explain.told()
+    }
+
+    /// What the method compared on inner folds, for methods that choose among candidates.
+    pub fn compared(self) -> Option<&'a Compared> {
+        self.explain.compared()
     }
 
     /// Warnings for the user, such as a solver that did not converge.

@@ -6,8 +6,8 @@ use super::section::clusters::Map;
 use super::section::shares::Share;
 use super::section::weights::Weight;
 use super::section::{
-    alignment, calibration, chains, clusters, columns, confusion, curves, missing, residuals, rows, settings, shares,
-    survival, weights,
+    alignment, calibration, candidates, chains, clusters, columns, confusion, curves, missing, residuals, rows,
+    settings, shares, survival, weights,
 };
 use crate::data::{Dataset, Numbers, Samples, Target, Times};
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ impl ModelPage<'_> {
         Ok(self.page(pool)?.html())
     }
 
-    /// One chart of the page as an SVG file: `weights`, `shares`, `rows` (`rows-2` for the next decision, ...),
+    /// One chart of the page as an SVG file: `candidates`, `weights`, `shares`, `rows` (`rows-2` for the next decision, ...),
     /// `importance`, `confusion`, `curves`, `calibration`, `residuals`, `survival`, `chains`, `alignment`, `clusters` or
     /// `missing`, as far as the page has it.
     pub fn picture(&self, kind: &str, pool: &Pool) -> Result<String> {
@@ -84,6 +84,7 @@ impl ModelPage<'_> {
         let tested = self.known.map(|data| Tested::of(model, data, is_trained_on, pool)).transpose()?;
         let (kernels, intervals) = (self.kernels(), self.intervals());
         sections.extend(self.verdict(&kernels, tested.as_ref()));
+        sections.extend(training.compared().map(|compared| candidates::section(compared, &training.choices())));
         let (spans, prior, note) = match &intervals {
             Some(found) => (
                 format!(", with {:.0} % intervals", 100.0 * found.level),

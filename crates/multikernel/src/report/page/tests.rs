@@ -191,6 +191,23 @@ fn model_pages_have_the_sections_that_their_input_gives() {
 }
 
 #[test]
+fn the_page_of_auto_shows_what_was_tried() {
+    let data = rows(60, 2);
+    let model = Plan::new("auto").unwrap().kernels("linear | gaussian(1..2)").unwrap().train(&data).unwrap();
+    let page = ModelPage { model: &model, rows: None, known: None, command: None };
+    let html = page.html(&Pool::new(1).unwrap()).unwrap();
+    check(&html);
+    assert!(html.contains("What was tried"));
+    let compared = model.training().compared().unwrap();
+    // Uniform weights for both banks, learned ones for that of two kernels.
+    assert_eq!(compared.candidates.len(), 3);
+    for (name, loss) in compared.candidates.iter().zip(&compared.losses) {
+        assert!(html.contains(&format!("{name}</")) && html.contains(&format!("{loss:.4}")), "{name} {loss}");
+    }
+    assert!(page.picture("candidates", &Pool::new(1).unwrap()).unwrap().starts_with("<svg"));
+}
+
+#[test]
 fn many_rows_many_classes_and_one_kernel_stay_small() {
     let pool = Pool::new(2).unwrap();
     let (few, many) = (rows(200, 50), rows(600, 50));

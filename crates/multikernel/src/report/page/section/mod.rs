@@ -2,6 +2,7 @@
 
 pub(super) mod alignment;
 pub(super) mod calibration;
+pub(super) mod candidates;
 pub(super) mod chains;
 pub(super) mod clusters;
 pub(super) mod columns;
