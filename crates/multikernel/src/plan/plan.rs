@@ -12,7 +12,7 @@ use super::registry::Registry;
 use super::session::Session;
 use super::share::shares;
 use super::views::{Missing, Part};
-use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Target, TargetKind};
+use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Standard, Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::kernel::{
     AUTO_BANK, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS,
@@ -346,6 +346,10 @@ impl Plan {
             let able = if able.is_empty() { "no method does".into() } else { format!("use {}", able.join(", ")) };
             return Err(Error::input(format!("the method {name} does not predict {kind}; {able}")));
         }
+        match &data.target {
+            Target::Numbers(numbers) if self.method().takes_counts() => numbers.check_counts()?,
+            _ => {}
+        }
         if kind != TargetKind::Classes && self.proba {
             return Err(Error::param("proba", "probabilities are those of classes; numbers have intervals instead"));
         }
@@ -391,7 +395,7 @@ impl Plan {
             _ => Input::Rows(&rows),
         };
         self.check_target(&prepared.data)?;
-        let (target, units) = standardised(&prepared.data.target);
+        let (target, units) = as_given(&prepared.data.target, self.method().takes_counts());
         let task = Task {
             input,
             labels: &prepared.data.labels,
@@ -534,9 +538,13 @@ impl Plan {
     }
 }
 
-/// The target as methods see it, and the units of its numbers.
-fn standardised(target: &Target) -> (Cow<'_, Target>, Option<Units>) {
+/// The target as a method is given it, and the units of its numbers.
+fn as_given(target: &Target, takes_counts: bool) -> (Cow<'_, Target>, Option<Units>) {
     match target {
+        Target::Numbers(numbers) if takes_counts => {
+            let units = Units { names: numbers.names().to_vec(), standard: Standard::plain(numbers.n_targets()) };
+            (Cow::Borrowed(target), Some(units))
+        }
         Target::Numbers(numbers) => {
             let (standard, units) = numbers.standardised();
             let units = Units { names: numbers.names().to_vec(), standard: units };

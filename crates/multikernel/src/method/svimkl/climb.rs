@@ -50,7 +50,7 @@ pub(super) struct Passes {
 
 impl Passes {
     pub(super) fn new(objective: &Objective<'_>) -> Result<Passes> {
-        let n = objective.targets.len();
+        let n = objective.loss.n_rows();
         if objective.points.len() == n {
             return Ok(Passes { forward: objective.stack.clone(), backward: objective.stack.clone() });
         }
@@ -62,7 +62,7 @@ impl Passes {
 
 impl Objective<'_> {
     pub(super) fn all_rows(&self) -> RowBatch<'_> {
-        RowBatch { targets: &self.targets, factor: 1.0 }
+        RowBatch { rows: None, factor: 1.0 }
     }
 
     /// The bound on all rows.
@@ -153,10 +153,11 @@ impl Objective<'_> {
     }
 
     /// The change of the outputs along a direction, and the first point evaluated. With landmarks the pass over the
-    /// kernels for the one also gives the gradient at the other: nearly always the search ends there.
+    /// kernels for the one also gives the gradient at the other, where the loss is a sum over rows: nearly always the
+    /// search ends there.
     fn first_probe(&self, fit: &Fit, direction: &[f64], length: f64, passes: &Passes) -> Result<(Vec<f64>, Probe)> {
         let samples = &direction[self.layout.samples()];
-        if self.points.len() == self.targets.len() {
+        if self.points.len() == self.loss.n_rows() || !self.loss.is_by_row() {
             let along = self.outputs(samples, &passes.forward)?;
             let probe = self.probe(fit, direction, &along, length);
             return Ok((along, probe));
