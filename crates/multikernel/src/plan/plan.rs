@@ -337,7 +337,7 @@ impl Plan {
     }
 
     /// Whether the method predicts what the data ask for.
-    fn check_target(&self, data: &Dataset) -> Result<()> {
+    pub(crate) fn check_target(&self, data: &Dataset) -> Result<()> {
         let (kind, name) = (data.target.kind(), self.name());
         if !self.method().targets().contains(&kind) {
             let registry = Registry::standard();
@@ -381,8 +381,8 @@ impl Plan {
     /// Runs the method on prepared rows; see [`Plan::can_use`] for which. `auto` parameters are chosen first, and
     /// probabilities learned last, both on inner folds.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
-        let n_rows = prepared.data.samples.n_samples();
-        self.fit_to(prepared, session).map_err(|error| self.with_way_out(error, n_rows))
+        let (n_rows, kind) = (prepared.data.samples.n_samples(), prepared.data.target.kind());
+        self.fit_to(prepared, session).map_err(|error| self.with_way_out(error, n_rows, kind))
     }
 
     fn fit_to(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {

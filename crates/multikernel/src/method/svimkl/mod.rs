@@ -1,5 +1,6 @@
 //! `svimkl`: kernel logistic regression with kernel weights, by stochastic variational inference (Adamo and Corneli
-//! 2024), and `mklr`, the same with point estimates.
+//! 2024), and `mklr`, the same with point estimates. Numbers, counts and times have likelihoods of their own on the same
+//! functions.
 
 mod ascent;
 mod climb;
@@ -18,7 +19,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_losses;
 
-use climb::Passes;
+use climb::{BLOCK, Passes};
 use clip::Clip;
 use distribution::{Family, WeightDistribution};
 pub use functions::{FunctionsModel, SviMklEnd};
@@ -62,18 +63,26 @@ logistic_params! {
     /// identity `lambda a' E[K] a = delta sum E[b] - shape P` holds at the optimum; it is reported as evidence of
     /// convergence. More than two classes use a softmax with shared kernel weights.
     ///
+    /// Numbers have squared error instead (`loss=gaussian`), counts Poisson's likelihood of the exponential of the function
+    /// (`loss=poisson`), times to an event Cox's partial likelihood of log risks, with Efron's treatment of ties; several
+    /// numbers share the kernel weights. The noise of numbers is not learned: penalised likelihood would make it vanish
+    /// where kernels can follow every row. It is taken to be 1 standard deviation of the target, and lambda and delta
+    /// are relative to it; where it is smaller, intervals of kernel weights are too wide. Predictions of numbers have no
+    /// intervals: see [`SviMklEnd`].
+    ///
     /// **The weight of a useless kernel does not go to zero** under the published prior but to 1/delta: a and b can
     /// trade scale freely, so the mean weight cannot fall below it. Compare weights with it, or set `shape` below 1.
     /// Intervals are conditional on the sample weights.
     ///
     /// Cost of a step for c functions: two passes over the kernels with c vectors each, and 6 N P c products for each
-    /// node; N^3 at steps 0, 8, 16, 32, ... Memory: about 6 N^2 numbers besides the kernels; with landmarks, N times
-    /// their number.
+    /// node; N^3 at steps 0, 8, 16, 32, ... Memory: about 6 N^2 numbers besides the kernels. With m landmarks N m^2 in place
+    /// of N^3, and 8 N P c + 4 m^2 numbers and 3 m more for each of up to 8,192 rows.
     pub struct SviMkl {
         /// the distribution that stands for what is known of a kernel weight; exponential is the published one, whose
         /// intervals always span a factor of 146
         q: WeightFamily = WeightFamily::Gamma, Allowed::OneOf(WeightFamily::WORDS);
-        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
+        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot (numbers:
+        /// squared error, times: partial likelihood)
         lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
         /// rate of the prior of a kernel weight; only lambda times delta matters to what is predicted
         delta: f64 = 1.0, Allowed::Number(1e-6, 1e6);
@@ -100,9 +109,18 @@ logistic_params! {
 logistic_params! {
     /// Kernel logistic regression with kernel weights that maximise the penalised likelihood, with a penalty on their
     /// squares (`ridge`), or that are all equal (`weights=uniform`): the controls for [`SviMkl`], with probabilities.
+    /// For very many rows, with `landmarks`.
+    ///
+    /// Numbers have squared error (`loss=gaussian`), counts Poisson's likelihood of the exponential of the function
+    /// (`loss=poisson`), times to an event Cox's partial likelihood of log risks, with Efron's treatment of ties; several
+    /// numbers share the kernel weights. The noise of numbers is profiled out: `lambda` and `ridge` are relative to its
+    /// variance, so the function does not depend on it; `lambda=auto` finds the smoothness. Predictions of numbers have
+    /// no intervals: see [`SviMklEnd`].
+    ///
     /// Cost: as there with one node.
     pub struct Mklr {
-        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
+        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot (numbers:
+        /// squared error, times: partial likelihood)
         lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
         /// how much the square of a kernel weight costs
         ridge: f64 = 0.1, Allowed::Positive;
@@ -138,7 +156,7 @@ impl Method for SviMkl {
     fn about(&self) -> About {
         About {
             name: "svimkl",
-            summary: "kernel logistic regression, kernel weights by variational inference; with probabilities and intervals",
+            summary: "kernel logistic regression (numbers, counts, times too), weights by variational inference; probabilities, intervals",
             needs: Needs::Stack,
             bank: DEFAULT_BANK,
         }
@@ -186,7 +204,7 @@ impl Method for Mklr {
     fn about(&self) -> About {
         About {
             name: "mklr",
-            summary: "kernel logistic regression, kernel weights by penalised likelihood, or uniform; with probabilities",
+            summary: "kernel logistic regression (numbers, counts, times too), weights by penalised likelihood, or uniform; probabilities",
             needs: Needs::Stack,
             bank: DEFAULT_BANK,
         }
@@ -338,7 +356,8 @@ fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
     let stack = task.stack()?;
     let outputs = 8 * n * (stack.n_kernels() * n_functions(task)) as u64;
     let held = 8 * m * (stack.n_kernels() * task.pool.n_threads()) as u64;
-    let need = (3 * n * m + 3 * m * m + outputs + held).saturating_mul(8);
+    let rows = if m < n { n.min(BLOCK as u64) } else { n };
+    let need = (3 * rows * m + 3 * m * m + outputs + held).saturating_mul(8);
     let limit = stack.room();
     if need <= limit || settings.ascent {
         return Ok(());

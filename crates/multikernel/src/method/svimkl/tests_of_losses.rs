@@ -1,5 +1,6 @@
 //! Numbers, counts and times: gradients, closed forms, and models of other kinds that must agree.
 
+use super::state::Basis;
 use super::tests::{DISTRIBUTIONS, SETTINGS, fit, random_points, random_x, whole};
 use super::*;
 use crate::data::{Dataset, Numbers, Samples, Scale};
@@ -263,7 +264,21 @@ fn landmarks_that_span_all_rows_lose_nothing() {
     });
 }
 
-/// Functions are moved along the gradient of batches as far as along that of all rows, except for times.
+#[test]
+fn curvature_of_landmarks_is_a_sum_over_blocks_of_rows() {
+    let points = random_points(50, 2);
+    with_each(&points, &KERNELS, |task, settings| {
+        let objective = objective(task, &Settings { landmarks: 12, ..settings }, Clip::default()).unwrap();
+        let passes = Passes::new(&objective).unwrap();
+        let curvature = (0..50).map(|i| 0.1 + (i as f64).sin().abs()).collect();
+        let basis = Basis { means: vec![0.7, 1.9], curvature, ..Basis::default() };
+        let whole = objective.curvature(&basis, &passes, &|| false).unwrap();
+        let blocks = objective.curvature_by_blocks(&basis, 7, &|| false).unwrap();
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12 * (1.0 + a.abs());
+        assert!(whole.data().iter().zip(blocks.data()).all(near));
+    });
+}
+
 #[test]
 fn batches_are_for_losses_that_are_sums_over_rows() {
     let points = random_points(40, 2);
@@ -313,8 +328,11 @@ fn counts_are_predicted_as_counts_and_explained_by_their_logarithms() {
         let found = numbers.predict(&data.samples).unwrap();
         for t in 0..2 {
             let mean = |values: &Matrix| values.column(t).iter().sum::<f64>() / 120.0;
-            // With a free intercept the score equation says so.
-            assert!((mean(&found) / mean(truth) - 1.0).abs() < 1e-4, "{method}: {} {}", mean(&found), mean(truth));
+            // With a free intercept the mean of predictions over nodes is that of counts. svimkl predicts at the mean of
+            // the nodes, where the exponential is below its mean.
+            let off = mean(&found) / mean(truth) - 1.0;
+            let fits = if method == "mklr" { off.abs() < 1e-4 } else { off < 0.0 && off > -0.01 };
+            assert!(fits, "{method}: {} {}", mean(&found), mean(truth));
         }
         assert!(found.data().iter().all(|&count| count > 0.0));
         let parts = model.parts(&data.samples, PartsBy::Kernel).unwrap();
@@ -378,11 +396,11 @@ fn lambda_is_chosen_by_the_loss_of_held_out_rows() {
         let sets = [("lambda", "auto"), ("weights", "uniform"), ("loss", loss.word())];
         let plan = sets.iter().fold(plan, |plan, (name, value)| plan.set(name, value).unwrap());
         let (line, figures, chosen) = tuned(&plan.train(&data).unwrap());
-        assert!(line.contains(&format!("held-out {name} of lambda = 1 ")), "{line}");
-        let best = (0..5).min_by(|&a, &b| figures[a].total_cmp(&figures[b])).unwrap();
-        assert_eq!(chosen, ["1", "0.1", "0.01", "0.001", "0.0001"][best], "{line}");
+        assert!(line.contains(&format!("held-out {name} of lambda = 10 ")), "{line}");
+        let best = (0..6).min_by(|&a, &b| figures[a].total_cmp(&figures[b])).unwrap();
+        assert_eq!(chosen, ["10", "1", "0.1", "0.01", "0.001", "0.0001"][best], "{line}");
         // Narrow kernels that follow every row are found out.
-        assert!(figures[4] > figures[best] + 0.02, "{line}");
+        assert!(figures[5] > figures[best] + 0.02, "{line}");
     }
 }
 
