@@ -705,14 +705,18 @@ fn lambda_is_chosen_by_log_loss() {
     let data = toys(&points, &codes);
     let model = plan("mklr", "gaussian(0.2)", &[("lambda", "auto"), ("weights", "uniform")]).train(&data).unwrap();
     let line =
-        model.training().facts().into_iter().find(|(_, text)| text.contains("held-out log-loss of lambda = 10 "));
+        model.training().facts().into_iter().find(|(_, text)| text.contains("held-out log-loss of lambda = 100 "));
     let (_, line) = line.unwrap();
     let figures: Vec<f64> =
         line.split("; ").skip(1).map(|part| part.rsplit(' ').next().unwrap().parse().unwrap()).collect();
-    assert_eq!(figures.len(), 6, "{line}");
-    let best = (0..6).min_by(|&a, &b| figures[a].total_cmp(&figures[b])).unwrap();
-    assert_eq!(model.training().params()["lambda"], ["10", "1", "0.1", "0.01", "0.001", "0.0001"][best], "{line}");
-    assert!(figures[5] > figures[best] + 0.1, "{line}");
+    assert_eq!(figures.len(), 7, "{line}");
+    let best = (0..7).min_by(|&a, &b| figures[a].total_cmp(&figures[b])).unwrap();
+    assert_eq!(
+        model.training().params()["lambda"],
+        ["100", "10", "1", "0.1", "0.01", "0.001", "0.0001"][best],
+        "{line}"
+    );
+    assert!(figures[6] > figures[best] + 0.1, "{line}");
 }
 
 /// Two relevant columns and ten irrelevant ones: a prior of small shape takes weight from the ten, the published one
