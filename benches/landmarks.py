@@ -3,10 +3,10 @@
     python benches/landmarks.py --data-dir DIR [--only accuracy,diamonds,cox,coverage] [--rows N]
 
 DIR holds tables as NAME.csv.gz. `accuracy`: R2 or concordance on one half of each table, trained on the other, with all rows as
-points and with fewer landmarks. `diamonds`: price from the other columns, four fifths of the rows for training, beside scikit-learn's
-histogram boosting on the same split. `cox`: N (100,000) synthetic rows with ten columns, half of them censored. `coverage`: what 90 %
-intervals of numbers would hold if the fit were read as a Gaussian process. Needs MULTIKERNEL, the
-command line's program, or finds it on the path; memory is the peak of its process, times are those of all its threads together.
+points and with fewer landmarks. `diamonds`: price from the other columns, four fifths of the rows for training, beside histogram
+boosting of scikit-learn on the same split. `cox`: N (100,000) synthetic rows with ten columns, half of them censored. `coverage`:
+what 90 % intervals of numbers would hold if the fit were read as a Gaussian process. Needs MULTIKERNEL, the command line's program,
+or finds it on the path; memory is the peak of its process, times are those of all its threads together.
 """
 
 import argparse
@@ -39,7 +39,8 @@ def run(*words):
         process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=out, stderr=err)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0), err.seek(0)
+        out.seek(0)
+        err.seek(0)
         if process.returncode:
             raise SystemExit(f"{' '.join(map(str, words))}: {err.read()}")
         return out.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
@@ -55,7 +56,7 @@ def halves(table, fraction, folder):
     cut = int(len(table) * fraction)
     paths = [folder / "train.csv", folder / "test.csv"]
     parts = [table.iloc[np.sort(part)] for part in (order[:cut], order[cut:])]
-    for path, part in zip(paths, parts):
+    for path, part in zip(paths, parts, strict=True):
         part.to_csv(path, index=False)
     return paths, parts
 
@@ -101,7 +102,9 @@ def diamonds(folder, data):
     start = time.process_time()
     model = HistGradientBoostingRegressor(random_state=0).fit(X, rows["price"])
     seconds = time.process_time() - start
-    print(f"| HistGradientBoosting | {len(rows)} | {r2_score(rest['price'], model.predict(Z)):.4f} | {seconds:.1f} | |", flush=True)
+    print(
+        f"| HistGradientBoosting | {len(rows)} | {r2_score(rest['price'], model.predict(Z)):.4f} | {seconds:.1f} | |", flush=True
+    )
     for settings in ({"landmarks": 300}, {"landmarks": 1000}):
         found, seconds, memory = predicted(folder, train, test, ["--target", "price"], settings)
         r2 = r2_score(rest["price"], found["price"])
@@ -117,13 +120,17 @@ def cox(folder, n):
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)])
     table["time"], table["event"] = np.minimum(own, censored), (own <= censored).astype(int)
     (train, test), (rows, rest) = halves(table, 0.9, folder)
-    print("\n| rows | landmarks | kernels | concordance | of the true risk | CPU s | peak MiB |\n|---:|---:|---:|---:|---:|---:|---:|")
+    print(
+        "\n| rows | landmarks | kernels | concordance | of the true risk | CPU s | peak MiB |\n|---:|---:|---:|---:|---:|---:|---:|"
+    )
     for landmarks in (300, 1000):
         what = ["--time", "time", "--event", "event"]
         found, seconds, memory = predicted(folder, train, test, what, {"landmarks": landmarks})
         risks = found["risk"].to_numpy(), risk[rest.index.to_numpy()]
         figures = [concordance(rest["time"].to_numpy(), rest["event"].to_numpy(), f) for f in risks]
-        print(f"| {len(rows)} | {landmarks} | 10 | {figures[0]:.4f} | {figures[1]:.4f} | {seconds:.0f} | {memory:.0f} |", flush=True)
+        print(
+            f"| {len(rows)} | {landmarks} | 10 | {figures[0]:.4f} | {figures[1]:.4f} | {seconds:.0f} | {memory:.0f} |", flush=True
+        )
 
 
 BANK = "gaussian(0.5), gaussian(1), gaussian(2), gaussian(4)"
@@ -136,8 +143,8 @@ def kernels(A, X):
 
 
 def held(folder, X, y, Z, truth, penalty):
-    """The share of test rows in 90 % intervals of the Gaussian process that has this fit as its mean: amplitude 1/(2 lambda) times the
-    noise, which is that of the largest evidence."""
+    """The share of test rows in 90 % intervals of the Gaussian process that has this fit as its mean: its amplitude is 1/(2 lambda)
+    times the noise, which is that of the largest evidence."""
     scale = np.sqrt(X.shape[1])
     y_mean, y_scale = y.mean(), y.std()
     table = pd.DataFrame(X / scale, columns=[f"x{j}" for j in range(X.shape[1])])
@@ -145,8 +152,8 @@ def held(folder, X, y, Z, truth, penalty):
     table.to_csv(folder / "rows.csv", index=False)
     model = folder / "model"
     model.unlink(missing_ok=True)
-    run("train", folder / "rows.csv", "--target", "y", "--method", "mklr", "--kernels", BANK, "--scale", "none", "--set", f"lambda={penalty}",
-        "--out", model, "-q")
+    what = ["--target", "y", "--kernels", BANK, "--scale", "none", *set_to({"lambda": penalty})]
+    run("train", folder / "rows.csv", "--method", "mklr", *what, "--out", model, "-q")
     facts = json.loads(run("inspect", model, "--json")[0])
     weights = np.array([kernel["weight"] for kernel in facts["kernels"]])
     ratio = 2 * float(facts["params"]["lambda"])

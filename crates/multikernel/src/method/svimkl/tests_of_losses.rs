@@ -8,6 +8,7 @@ use crate::dist::{Rng, normal};
 use crate::linalg::dot;
 use crate::method::check::{labels, with_target};
 use crate::plan::{Model, PartsBy, Plan};
+use crate::run::Predict;
 use crate::simd::Real;
 use crate::solve::cholesky::Cholesky;
 
@@ -416,7 +417,6 @@ fn clipped_kernels_predict_their_own_rows_as_they_were_fitted() {
         let objective = objective(task, &settings, clip).unwrap();
         let functions = objective.mean_functions(&state.x, &state.outputs);
         let model = finish(task, &settings, state).unwrap();
-        use crate::run::Predict;
         let parts = model.additive().unwrap().parts(task.input, task.pool).unwrap();
         let biases = model.additive().unwrap().biases();
         for (c, (function, bias)) in functions.chunks_exact(40).zip(&biases).enumerate() {
