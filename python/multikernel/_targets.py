@@ -63,11 +63,13 @@ class MKLRegressor(RegressorMixin, _Predictor):
 
     Kernel weights are found by the method; amplitude and noise are those of the largest evidence, so there is nothing to
     tune. ``"simplemkl"``, ``"lpmkl"``, ``"silp"`` and ``"level"`` are support vector regressions on learned kernels instead,
-    with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`. These, ``"bemkl"`` and ``"sbemkl"`` have no distribution.
+    with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`. ``"mklr"`` and ``"svimkl"`` minimise squared error or, with
+    ``{"loss": "poisson"}``, predict counts; ``lambda`` (or ``"auto"``) is their smoothness, ``landmarks`` is for very many rows.
+    All of these, ``"bemkl"`` and ``"sbemkl"`` have no distribution.
 
     Parameters
     ----------
-    method : {"auto", "evidence", "average", "alignf", "fheuristic", "svm", "bemkl", "sbemkl", "simplemkl", "lpmkl", "silp", "level"}
+    method : {"auto", "evidence", "average", "alignf", "fheuristic", "svm", "bemkl", "sbemkl", "simplemkl", "lpmkl", "silp", ...}
         Methods with ``"numbers"`` among their targets in `multikernel.methods()`.
 
     Other parameters are those of `MKLClassifier`.
@@ -187,12 +189,13 @@ class MKLSurvival(_Predictor):
     """Predicts the risk of an event over time, by Cox's model on learned kernels.
 
     Kernel weights are found by the method from the residuals of a model without columns; the amplitude of the log risks is
-    that of the largest evidence, so there is nothing to tune. Targets are structured arrays, as scikit-survival has them;
-    `multikernel.survival_target` makes one.
+    that of the largest evidence, so there is nothing to tune. ``"mklr"`` and ``"svimkl"`` maximise the partial
+    likelihood over kernel weights and log risks at once, with ``lambda`` (or ``"auto"``) in `params`, and ``landmarks`` for very
+    many rows. Targets are structured arrays, as scikit-survival has them; `multikernel.survival_target` makes one.
 
     Parameters
     ----------
-    method : {"auto", "evidence", "average", "alignf", "fheuristic", "svm"}
+    method : {"auto", "evidence", "average", "alignf", "fheuristic", "svm", "svimkl", "mklr"}
         Methods with ``"times"`` among their targets in `multikernel.methods()`.
 
     Other parameters are those of `MKLClassifier`.

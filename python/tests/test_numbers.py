@@ -203,6 +203,35 @@ def test_variational_numbers_are_predicted(method):
     assert r2_score(y[200:], reg.predict(X[200:])) > 0.4
 
 
+@pytest.mark.parametrize("method", ["mklr", "svimkl"])
+def test_likelihood_methods_predict_numbers_and_times(method):
+    reg = mk.MKLRegressor(method, params={"landmarks": 60}).fit(X[:200], y[:200])
+    assert r2_score(y[200:], reg.predict(X[200:])) > 0.4
+    with pytest.raises(AttributeError, match=f"{method} has no distribution of its numbers"):
+        reg.predict_interval(X[:3], 0.9)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 3))
+    target = mk.survival_target(rng.exponential(np.exp(-2 * rows[:, 0])), rng.random(200) < 0.8)
+    est = mk.MKLSurvival(method, params={"lambda": 1.0, "landmarks": 60}).fit(rows[:120], target[:120])
+    assert est.score(rows[120:], target[120:]) > 0.7
+    curves = est.predict_survival_function(rows[120:], times=[0.1, 0.5])
+    assert np.all(curves[:, 0] >= curves[:, 1])
+
+
+def test_counts_on_a_linear_kernel_are_those_of_a_poisson_regression():
+    from sklearn.linear_model import PoissonRegressor
+
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(150, 3))
+    counts = rng.poisson(np.exp(1 + rows @ [0.5, -0.3, 0.0]))
+    params = {"loss": "poisson", "weights": "uniform", "lambda": 0.7, "tol": 1e-14}
+    ours = mk.MKLRegressor("mklr", "linear raw", params=params, scale="none").fit(rows, counts)
+    theirs = PoissonRegressor(alpha=2 * 0.7 / 150, tol=1e-10, max_iter=1000).fit(rows, counts)
+    np.testing.assert_allclose(ours.predict(rows), theirs.predict(rows), rtol=1e-5)
+    with pytest.raises(ValueError, match="the target 'y' is -1 in row 3"):
+        ours.fit(rows, np.where(np.arange(150) == 2, -1, counts))
+
+
 def test_yes_and_no_are_read_again_at_prediction():
     table = pd.DataFrame({"a": np.arange(40.0) % 7, "b": ["Yes", "No"] * 20})
     target = np.arange(40.0) % 7 + 3.0 * (table["b"] == "Yes")

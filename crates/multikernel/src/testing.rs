@@ -157,7 +157,8 @@ fn check_on(method: impl Method, settings: &[(&str, &str)], sets: &[Dataset]) ->
     let plan = Plan::from_registry(&registry, name)?.seed(5);
     let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))?;
     let folder = Scratch::new()?;
-    let others = [some_numbers()?, some_times()?];
+    let numbers = if plan.params().method().takes_counts() { some_counts()? } else { some_numbers()? };
+    let others = [numbers, some_times()?];
     let (able, unable): (Vec<&Dataset>, _) = others.iter().partition(|data| targets.contains(&data.target.kind()));
     for data in unable {
         ensure(train(&plan, data, 1).is_err(), || format!("{name} on {}: was accepted", data.name))?;
@@ -198,6 +199,14 @@ fn some_numbers() -> Result<Dataset> {
         50.0 + [4.0 * row[0] * row[1] + row[2], 30.0 * row[3]][t] + 0.1 * rng.uniform()
     });
     Dataset::of_numbers("two numbers", Samples::unnamed(points)?, Numbers::new(vec!["a".into(), "b".into()], values)?)
+}
+
+/// The same numbers, rounded down.
+fn some_counts() -> Result<Dataset> {
+    let data = some_numbers()?;
+    let values = data.target.numbers().map(|numbers| numbers.values().clone()).unwrap_or_default();
+    let values = Matrix::from_fn(values.n_rows(), values.n_cols(), |i, t| (values.get(i, t) - 30.0).floor());
+    Dataset::of_numbers("two counts", data.samples, Numbers::new(vec!["a".into(), "b".into()], values)?)
 }
 
 /// Times with ties, a third of them censored, that are shorter where the first column is large.

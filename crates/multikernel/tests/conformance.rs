@@ -234,4 +234,5 @@ fn svimkl_passes_the_conformance_suite() {
 #[test]
 fn mklr_passes_the_conformance_suite() {
     check_method(Mklr::default()).unwrap();
+    check_method_with(Mklr::default(), &[("loss", "poisson"), ("landmarks", "20")]).unwrap();
 }

@@ -82,6 +82,8 @@ pub(super) struct Cut<'a> {
 
 impl<'a> Cut<'a> {
     pub(super) fn new(data: &'a Dataset, plans: &'a [Plan], protocol: &'a Protocol, seed: u64) -> Result<Cut<'a>> {
+        // Before rows are dealt out: messages name rows of the data, not of a split.
+        plans.iter().try_for_each(|plan| plan.check_target(data))?;
         plans.iter().try_for_each(|plan| plan.check(&data.samples))?;
         let (splits, words) = splits(data, protocol, seed)?;
         Ok(Cut { data, plans, protocol, seed, splits, words })

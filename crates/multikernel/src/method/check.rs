@@ -14,14 +14,24 @@ pub(super) fn labels(codes: &[usize]) -> Labels {
 
 /// Calls `f` with a task on these kernels.
 pub(super) fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f: impl FnOnce(&Task<'_>) -> T) -> T {
+    with_target(points, &Target::Classes, &labels(codes), kernels, f)
+}
+
+/// Calls `f` with a task on these kernels, for any target; labels are its strata.
+pub(super) fn with_target<T>(
+    points: &Matrix,
+    target: &Target,
+    labels: &Labels,
+    kernels: &[&str],
+    f: impl FnOnce(&Task<'_>) -> T,
+) -> T {
     let pool = Pool::new(2).unwrap();
     let kernels: Vec<Kernel> = kernels.iter().map(|text| text.parse().unwrap()).collect();
     let stack = Stack::train(points, &kernels, &StackOptions::new(&pool)).unwrap();
-    let labels = labels(codes);
     f(&Task {
         input: Input::Stack(&stack),
-        labels: &labels,
-        target: &Target::Classes,
+        labels,
+        target,
         groups: None,
         views: &[],
         alternatives: &[],

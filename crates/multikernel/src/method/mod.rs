@@ -53,6 +53,8 @@ pub use mkc::{Mkc, MkcModel};
 pub use problems::Loss;
 pub use stream::{MklDa, MklDaVariant, Obscure, StreamModel, UfoMkl};
 pub use svc::{ClassWeights, Multiclass};
-pub use svimkl::{BoundSolver, Indefinite, LogisticModel, Mklr, SviMkl, WeightFamily};
+pub use svimkl::{
+    BoundSolver, FunctionsModel, Indefinite, LogisticModel, Mklr, NumbersLoss, SviMkl, SviMklEnd, WeightFamily,
+};
 pub use svm::{KernelChoice, Svm};
 pub use weighting::Weighting;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Plan;
 use super::session::Session;
-use crate::data::Dataset;
+use crate::data::{Dataset, TargetKind};
 use crate::error::{Error, Result, gib, message};
 use crate::method::sample::sample;
 use crate::pool::Pool;
@@ -115,17 +115,20 @@ impl Plan {
     }
 
     /// The error for a job that is too large, with suggestions that would fit.
-    pub(super) fn with_way_out(&self, error: Error, n_rows: usize) -> Error {
+    pub(super) fn with_way_out(&self, error: Error, n_rows: usize, kind: TargetKind) -> Error {
         let Error::Memory { what, need, limit, help } = error else { return error };
         let mut ways = vec![];
         if self.uses_kernels() && self.method().n_squares() > 0 && n_rows >= MIN_ROWS {
             let rows = (limit as f64 / 8.0).sqrt() / 1000.0;
             ways.push(format!("about {:.0},000 rows fit", rows.floor().max(1.0)));
-            ways.push("the methods ufomkl and mklda keep no matrix between rows".to_string());
+            if kind == TargetKind::Classes {
+                ways.push("the methods ufomkl and mklda keep no matrix between rows".to_string());
+            }
             // Three matrices between landmarks and rows.
             let landmarks = 3 * 8 * 500 * n_rows as u64;
             if landmarks < limit {
-                ways.push(format!("svimkl with landmarks=500 takes about {}", gib(landmarks)));
+                let method = if kind == TargetKind::Classes { "svimkl" } else { "mklr" };
+                ways.push(format!("{method} with landmarks=500 takes about {}", gib(landmarks)));
             }
         }
         let help = ways.into_iter().fold(help, |help, way| message![help, "; ", way]);
@@ -136,7 +139,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::moons;
+    use crate::data::{Numbers, moons};
     use crate::run::Silent;
 
     #[test]
@@ -151,6 +154,10 @@ mod tests {
         let ways = "about 3,000 rows fit; the methods ufomkl and mklda keep no matrix between rows; svimkl with landmarks=500 takes \
                     about 57.2 MiB";
         assert!(message.ends_with(ways), "{message}");
+        let numbers = Numbers::one("y", (0..5000).map(f64::from).collect()).unwrap();
+        let rows = Dataset::of_numbers("numbers", rows.samples, numbers).unwrap();
+        let message = plan.train_in(&rows, &mut session).err().unwrap().to_string();
+        assert!(message.ends_with("3,000 rows fit; mklr with landmarks=500 takes about 57.2 MiB"), "{message}");
     }
 
     #[test]

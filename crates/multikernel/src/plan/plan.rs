@@ -12,7 +12,7 @@ use super::registry::Registry;
 use super::session::Session;
 use super::share::shares;
 use super::views::{Missing, Part};
-use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Target, TargetKind};
+use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Standard, Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::kernel::{
     AUTO_BANK, AUTO_BANK_OF_ONE_WIDTH, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK,
@@ -371,7 +371,7 @@ impl Plan {
     }
 
     /// Whether the method predicts what the data ask for.
-    fn check_target(&self, data: &Dataset) -> Result<()> {
+    pub(crate) fn check_target(&self, data: &Dataset) -> Result<()> {
         let (kind, name) = (data.target.kind(), self.name());
         if !self.method().targets().contains(&kind) {
             let registry = Registry::standard();
@@ -379,6 +379,10 @@ impl Plan {
                 registry.iter().filter(|method| method.targets().contains(&kind)).map(|m| m.about().name).collect();
             let able = if able.is_empty() { "no method does".into() } else { format!("use {}", able.join(", ")) };
             return Err(Error::input(format!("the method {name} does not predict {kind}; {able}")));
+        }
+        match &data.target {
+            Target::Numbers(numbers) if self.method().takes_counts() => numbers.check_counts()?,
+            _ => {}
         }
         if kind != TargetKind::Classes && self.proba {
             return Err(Error::param("proba", "probabilities are those of classes; numbers have intervals instead"));
@@ -411,8 +415,8 @@ impl Plan {
     /// Runs the method on prepared rows; see [`Plan::can_use`] for which. `auto` parameters are chosen first, and
     /// probabilities learned last, both on inner folds.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
-        let n_rows = prepared.data.samples.n_samples();
-        self.fit_to(prepared, session).map_err(|error| self.with_way_out(error, n_rows))
+        let (n_rows, kind) = (prepared.data.samples.n_samples(), prepared.data.target.kind());
+        self.fit_to(prepared, session).map_err(|error| self.with_way_out(error, n_rows, kind))
     }
 
     fn fit_to(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
@@ -425,7 +429,7 @@ impl Plan {
             _ => Input::Rows(&rows),
         };
         self.check_target(&prepared.data)?;
-        let (target, units) = standardised(&prepared.data.target);
+        let (target, units) = as_given(&prepared.data.target, self.method().takes_counts());
         let task = Task {
             input,
             labels: &prepared.data.labels,
@@ -568,9 +572,13 @@ impl Plan {
     }
 }
 
-/// The target as methods see it, and the units of its numbers.
-fn standardised(target: &Target) -> (Cow<'_, Target>, Option<Units>) {
+/// The target as a method is given it, and the units of its numbers.
+fn as_given(target: &Target, takes_counts: bool) -> (Cow<'_, Target>, Option<Units>) {
     match target {
+        Target::Numbers(numbers) if takes_counts => {
+            let units = Units { names: numbers.names().to_vec(), standard: Standard::plain(numbers.n_targets()) };
+            (Cow::Borrowed(target), Some(units))
+        }
         Target::Numbers(numbers) => {
             let (standard, units) = numbers.standardised();
             let units = Units { names: numbers.names().to_vec(), standard: units };

@@ -233,7 +233,8 @@ fn squared_error<'a>(predicted: &Matrix, truth: impl Iterator<Item = &'a [f64]>)
 pub(crate) struct Tuned {
     /// The best setting; the first in a tie.
     pub(crate) best: usize,
-    /// What settings were compared by: accuracy, log-loss, or the squared error of standardised numbers.
+    /// What settings were compared by: accuracy, log-loss, the squared error of standardised numbers, or a loss of the
+    /// method's own.
     pub(crate) figure: &'static str,
     /// That of each setting that was scored.
     pub(crate) figures: Vec<f64>,
@@ -242,7 +243,8 @@ pub(crate) struct Tuned {
 }
 
 /// The best of several settings by held-out accuracy, by log-loss for methods that tune by it, or by the squared error
-/// of numbers. If time runs out first, the best of the settings that some folds have scored, on the rows of those folds; `None` if there is none.
+/// of numbers, or a loss of the method's own. If time runs out first, the best of the settings that some folds have
+/// scored, on the rows of those folds; `None` if there is none.
 pub(crate) fn tune(
     candidates: &[Params],
     task: &Task<'_>,
@@ -268,7 +270,21 @@ pub(crate) fn tune(
     rows.sort_unstable();
     let codes: Vec<usize> = rows.iter().map(|&(i, ..)| task.labels.codes()[i]).collect();
     let probabilistic = furthest.iter().all(|&f| found[f].probabilistic);
+    // A likelihood may compare rows with one another, which only those that one model has scored can be: fold by fold.
+    let own = |k: usize| -> Option<(&'static str, f64)> {
+        let (mut name, mut sum) = ("", 0.0);
+        for &f in &furthest {
+            let target = task.target.select(&folds[f].test);
+            let (loss, value) = candidates[k].method().held_out_loss(&target, &found[f].of_settings[k])?;
+            (name, sum) = (loss, sum + value);
+        }
+        Some((name, sum / rows.len().max(1) as f64))
+    };
+    let owns: Option<Vec<(&'static str, f64)>> = if has_classes { None } else { (0..n_settings).map(own).collect() };
     let figure = |k: usize| {
+        if let Some(owns) = &owns {
+            return owns[k].1;
+        }
         let scores = Matrix::from_fn(rows.len(), task.n_outputs(), |r, c| {
             let (_, f, at) = rows[r];
             found[f].of_settings[k].get(at, c)
@@ -284,6 +300,7 @@ pub(crate) fn tune(
     };
     let figures: Vec<f64> = (0..n_settings).map(figure).collect();
     let figure = match task.target {
+        _ if let Some([(name, _), ..]) = owns.as_deref() => name,
         Target::Numbers(_) => "squared error",
         _ if by_loss => "log-loss",
         _ => "accuracy",

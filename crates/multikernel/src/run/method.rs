@@ -65,7 +65,8 @@ pub struct Task<'a> {
     /// Their classes. In a split, a class of the data may have no row. Where numbers or times are predicted, these are
     /// strata, by which folds are dealt.
     pub labels: &'a Labels,
-    /// What is predicted: the labels, or numbers with mean 0 and standard deviation 1 in each column, or times.
+    /// What is predicted: the labels, or numbers with mean 0 and standard deviation 1 in each column (as they are for a
+    /// method that [takes counts](Method::takes_counts)), or times.
     pub target: &'a Target,
     /// The group of each row (patients, batches), where known: rows of one group must not be on both sides of an inner
     /// split.
@@ -132,9 +133,21 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn targets(&self) -> &'static [TargetKind] {
         &[TargetKind::Classes]
     }
-    /// The kinds of targets for which `auto` parameters are chosen on inner folds: numbers by their squared error.
+    /// The kinds of targets for which `auto` parameters are chosen on inner folds: numbers and times by
+    /// [`Method::held_out_loss`].
     fn tuned_targets(&self) -> &'static [TargetKind] {
         &[TargetKind::Classes]
+    }
+    /// Whether it takes numbers for counts: it is given them as they are, not standardised, and its models predict them
+    /// as they are. Numbers that are negative or not whole are refused before it sees them.
+    fn takes_counts(&self) -> bool {
+        false
+    }
+    /// What settings of `auto` parameters are compared by where numbers or times are predicted: a name, and the loss
+    /// that these scores of rows have in total, by a model that has not seen them. Called for each inner fold. `None` for the
+    /// squared error of numbers.
+    fn held_out_loss(&self, _target: &Target, _scores: &Matrix) -> Option<(&'static str, f64)> {
+        None
     }
     /// Whether its models are clusterings, that is, have [`Predict::clustering`].
     fn finds_clusters(&self) -> bool {
@@ -223,6 +236,10 @@ pub trait AnyMethod: Send + Sync {
     fn targets(&self) -> &'static [TargetKind];
     /// See [`Method::tuned_targets`].
     fn tuned_targets(&self) -> &'static [TargetKind];
+    /// See [`Method::takes_counts`].
+    fn takes_counts(&self) -> bool;
+    /// See [`Method::held_out_loss`].
+    fn held_out_loss(&self, target: &Target, scores: &Matrix) -> Option<(&'static str, f64)>;
     /// See [`Method::finds_clusters`].
     fn finds_clusters(&self) -> bool;
     /// See [`Method::tunes_by_log_loss`].
@@ -318,6 +335,14 @@ impl<M: Method> AnyMethod for M {
 
     fn tuned_targets(&self) -> &'static [TargetKind] {
         Method::tuned_targets(self)
+    }
+
+    fn takes_counts(&self) -> bool {
+        Method::takes_counts(self)
+    }
+
+    fn held_out_loss(&self, target: &Target, scores: &Matrix) -> Option<(&'static str, f64)> {
+        Method::held_out_loss(self, target, scores)
     }
 
     fn finds_clusters(&self) -> bool {

@@ -206,6 +206,11 @@ pub trait Regressor: Predict {
     fn variances(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Matrix>> {
         Ok(None)
     }
+
+    /// Whether its functions, and so its parts ([`Additive`]), are the logarithms of the numbers.
+    fn predicts_logarithms(&self) -> bool {
+        false
+    }
 }
 
 /// A model of times to an event with proportional hazards: its [`Predict::scores`] are log risks, in one column.

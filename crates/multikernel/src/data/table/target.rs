@@ -146,6 +146,23 @@ impl Numbers {
         Numbers { names: self.names.clone(), values }
     }
 
+    /// Whether all numbers are counts; the error names the first that is none.
+    pub(crate) fn check_counts(&self) -> Result<()> {
+        for (i, row) in self.values.rows().enumerate() {
+            if let Some(t) = row.iter().position(|&value| value < 0.0 || value.fract() != 0.0) {
+                let (row, name, found) = (i + 1, &self.names[t], row[t]);
+                return Err(Error::param(
+                    "loss",
+                    format!(
+                        "poisson is for counts, which are whole numbers from 0 on, but the target '{name}' is {found} in row {row}; \
+                         use loss=gaussian, or correct the row"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Each row's stratum: up to ten groups of equally many rows by the first number, so that splits by stratum have
     /// small and large numbers on both sides.
     pub(crate) fn strata(&self) -> Result<Labels> {
@@ -189,6 +206,11 @@ pub(crate) struct Standard {
 }
 
 impl Standard {
+    /// Of numbers that are not standardised.
+    pub(crate) fn plain(n_targets: usize) -> Standard {
+        Standard { mean: vec![0.0; n_targets], scale: vec![1.0; n_targets] }
+    }
+
     /// Standardised numbers in their own units again.
     pub(crate) fn undo(&self, mut values: Matrix) -> Matrix {
         for i in 0..values.n_rows() {

@@ -19,7 +19,7 @@ const DRAWS: u64 = 4 << 41;
 impl Objective<'_> {
     /// The rows of a step: the next ones in an order that is reshuffled once all were seen.
     pub(super) fn batch(&self, task: &Task<'_>, size: usize, taken: usize) -> Vec<usize> {
-        let n = self.targets.len();
+        let n = self.loss.n_rows();
         let steps = n.div_ceil(size);
         let mut order: Vec<usize> = (0..n).collect();
         task.rng(BATCHES + (taken / steps) as u64, 0).shuffle(&mut order);
@@ -40,7 +40,7 @@ impl Objective<'_> {
     pub(super) fn ascend(&mut self, task: &Task<'_>, settings: &Settings, fit: &mut Fit) -> Result<()> {
         let taken = fit.losses.len() - 1;
         self.draw_places(task, settings.nodes, taken);
-        let n = self.targets.len();
+        let n = self.loss.n_rows();
         let size = if settings.batch == 0 { n } else { settings.batch.min(n) };
         let rows = self.batch(task, size, taken);
         let samples = self.layout.samples();
@@ -50,8 +50,7 @@ impl Objective<'_> {
         } else {
             self.outputs(&fit.x[samples], &self.stack.view(&self.points)?)?
         };
-        let targets: Vec<usize> = rows.iter().map(|&i| self.targets[i]).collect();
-        let batch = RowBatch { targets: &targets, factor: n as f64 / rows.len() as f64 };
+        let batch = RowBatch { rows: Some(&rows), factor: n as f64 / rows.len() as f64 };
         let value = self.value(&fit.x, batch, &outputs, &at_points);
         let mut gradient = value.gradient;
         if let Some(output_gradients) = &value.output_gradients {

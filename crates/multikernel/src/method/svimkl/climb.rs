@@ -24,6 +24,8 @@ const FARTHEST: f64 = 1.0;
 /// Added to the diagonal of the curvature, relative to it: the initial value, and its growth factor after each failure.
 const RIDGE: f64 = 1e-8;
 const RIDGE_GROWTH: f64 = 100.0;
+/// Rows whose kernels with the landmarks are held at a time.
+pub(super) const BLOCK: usize = 8192;
 /// Minimum curvature of a row, so that rows the functions are certain of still constrain their sample weights.
 const MIN_CURVATURE: f64 = 1e-4;
 
@@ -50,7 +52,7 @@ pub(super) struct Passes {
 
 impl Passes {
     pub(super) fn new(objective: &Objective<'_>) -> Result<Passes> {
-        let n = objective.targets.len();
+        let n = objective.loss.n_rows();
         if objective.points.len() == n {
             return Ok(Passes { forward: objective.stack.clone(), backward: objective.stack.clone() });
         }
@@ -62,7 +64,7 @@ impl Passes {
 
 impl Objective<'_> {
     pub(super) fn all_rows(&self) -> RowBatch<'_> {
-        RowBatch { targets: &self.targets, factor: 1.0 }
+        RowBatch { rows: None, factor: 1.0 }
     }
 
     /// The bound on all rows.
@@ -153,10 +155,11 @@ impl Objective<'_> {
     }
 
     /// The change of the outputs along a direction, and the first point evaluated. With landmarks the pass over the
-    /// kernels for the one also gives the gradient at the other: nearly always the search ends there.
+    /// kernels for the one also gives the gradient at the other, where the loss is a sum over rows: nearly always the
+    /// search ends there.
     fn first_probe(&self, fit: &Fit, direction: &[f64], length: f64, passes: &Passes) -> Result<(Vec<f64>, Probe)> {
         let samples = &direction[self.layout.samples()];
-        if self.points.len() == self.targets.len() {
+        if self.points.len() == self.loss.n_rows() || !self.loss.is_by_row() {
             let along = self.outputs(samples, &passes.forward)?;
             let probe = self.probe(fit, direction, &along, length);
             return Ok((along, probe));
@@ -252,16 +255,11 @@ impl Objective<'_> {
 
     /// The factor of `K diag(w) K' + 2 lambda K` between the points.
     fn factor(&self, basis: &Basis, passes: &Passes, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
-        let weights = Matrix::from_vec(basis.means.len(), 1, basis.means.clone())?;
-        let mut combined = passes.backward.combine(&weights, self.pool)?.remove(0);
-        self.clip.mend(&basis.means, &mut combined);
-        let mut full = scaled_square(&combined, &basis.curvature, self.pool, stop)?;
-        for j in 0..full.n_rows() {
-            for (k, &point) in self.points.iter().enumerate() {
-                full.set(j, k, full.get(j, k) + 2.0 * self.lambda * combined.get(j, point));
-            }
-        }
-        drop(combined);
+        let full = if self.loss.n_rows() > BLOCK && self.points.len() < self.loss.n_rows() {
+            self.curvature_by_blocks(basis, BLOCK, stop)?
+        } else {
+            self.curvature(basis, passes, stop)?
+        };
         let n = full.n_rows();
         let mean = (0..n).map(|i| full.get(i, i)).sum::<f64>() / n.max(1) as f64;
         let mut ridge = RIDGE * mean.max(f64::MIN_POSITIVE);
@@ -273,6 +271,41 @@ impl Objective<'_> {
                 factor => return factor,
             }
         }
+    }
+
+    pub(super) fn curvature(&self, basis: &Basis, passes: &Passes, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
+        let weights = Matrix::from_vec(basis.means.len(), 1, basis.means.clone())?;
+        let mut combined = passes.backward.combine(&weights, self.pool)?.remove(0);
+        self.clip.mend(&basis.means, &mut combined);
+        let mut full = scaled_square(&combined, &basis.curvature, self.pool, stop)?;
+        for j in 0..full.n_rows() {
+            for (k, &point) in self.points.iter().enumerate() {
+                full.set(j, k, full.get(j, k) + 2.0 * self.lambda * combined.get(j, point));
+            }
+        }
+        Ok(full)
+    }
+
+    /// The same as a sum over blocks of rows, so that no matrix grows with their number. No kernel is clipped here: that
+    /// needs all rows as points.
+    pub(super) fn curvature_by_blocks(
+        &self,
+        basis: &Basis,
+        block: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Matrix> {
+        let weights = Matrix::from_vec(basis.means.len(), 1, basis.means.clone())?;
+        let combined = |rows: &[usize]| -> Result<Matrix> {
+            Ok(self.stack.between(&self.points, rows)?.combine(&weights, self.pool)?.remove(0))
+        };
+        let mut full = combined(&self.points)?;
+        full.data_mut().iter_mut().for_each(|value| *value *= 2.0 * self.lambda);
+        let all: Vec<usize> = (0..self.loss.n_rows()).collect();
+        for (rows, curvature) in all.chunks(block).zip(basis.curvature.chunks(block)) {
+            let square = scaled_square(&combined(rows)?, curvature, self.pool, stop)?;
+            f64::add_scaled(1.0, square.data(), full.data_mut());
+        }
+        Ok(full)
     }
 
     /// The inverse curvature times the gradient.

@@ -83,6 +83,16 @@ impl Clip {
         own
     }
 
+    /// The sample weights of all clipped kernels, given those shared by all kernels (rows x functions): a column for each
+    /// kernel and function.
+    pub(super) fn own(&self, samples: &Matrix) -> Matrix {
+        let columns: Vec<Vec<f64>> = (0..self.kernels.len())
+            .flat_map(|k| (0..samples.n_cols()).map(move |c| (k, c)))
+            .map(|(k, c)| self.samples(k, &samples.column(c)))
+            .collect();
+        Matrix::from_fn(if columns.is_empty() { 0 } else { samples.n_rows() }, columns.len(), |i, k| columns[k][i])
+    }
+
     /// Adds the effect of clipping to a combination of all kernels with these weights.
     pub(super) fn mend(&self, weights: &[f64], combined: &mut Matrix) {
         for (d, vectors, values) in &self.kernels {

@@ -1,11 +1,14 @@
 //! `svimkl`: kernel logistic regression with kernel weights, by stochastic variational inference (Adamo and Corneli
-//! 2024), and `mklr`, the same with point estimates.
+//! 2024), and `mklr`, the same with point estimates. Numbers, counts and times have likelihoods of their own on the same
+//! functions.
 
 mod ascent;
 mod climb;
 mod clip;
 mod distribution;
+mod functions;
 mod layout;
+mod loss;
 mod model;
 mod objective;
 mod scale;
@@ -13,11 +16,16 @@ mod settings;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_losses;
 
-use climb::Passes;
+use climb::{BLOCK, Passes};
 use clip::Clip;
 use distribution::{Family, WeightDistribution};
+pub use functions::{FunctionsModel, SviMklEnd};
 use layout::Layout;
+pub use loss::NumbersLoss;
+use loss::{Loss, n_functions, poisson_loss};
 pub use model::LogisticModel;
 use objective::{Objective, Prior};
 use scale::IDENTITY;
@@ -25,12 +33,14 @@ pub use settings::{BoundSolver, Indefinite, WeightFamily};
 use settings::{LAMBDAS, Settings, logistic_params};
 pub(super) use state::Fit;
 
-use super::problems::positive_classes;
+use super::ends::partial_log_likelihood;
 use super::stream::draw_landmarks;
 use super::weighted::misfit;
+use crate::data::{Target, TargetKind, Times};
 use crate::error::{Error, Remedy, Result, message};
 use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
+use crate::linalg::Matrix;
 use crate::method::Weighting;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::simd::ln;
@@ -53,18 +63,26 @@ logistic_params! {
     /// identity `lambda a' E[K] a = delta sum E[b] - shape P` holds at the optimum; it is reported as evidence of
     /// convergence. More than two classes use a softmax with shared kernel weights.
     ///
+    /// Numbers have squared error instead (`loss=gaussian`), counts Poisson's likelihood of the exponential of the function
+    /// (`loss=poisson`), times to an event Cox's partial likelihood of log risks, with Efron's treatment of ties; several
+    /// numbers share the kernel weights. The noise of numbers is not learned: penalised likelihood would make it vanish
+    /// where kernels can follow every row. It is taken to be 1 standard deviation of the target, and lambda and delta
+    /// are relative to it; where it is smaller, intervals of kernel weights are too wide. Predictions of numbers have no
+    /// intervals: see [`SviMklEnd`].
+    ///
     /// **The weight of a useless kernel does not go to zero** under the published prior but to 1/delta: a and b can
     /// trade scale freely, so the mean weight cannot fall below it. Compare weights with it, or set `shape` below 1.
     /// Intervals are conditional on the sample weights.
     ///
     /// Cost of a step for c functions: two passes over the kernels with c vectors each, and 6 N P c products for each
-    /// node; N^3 at steps 0, 8, 16, 32, ... Memory: about 6 N^2 numbers besides the kernels; with landmarks, N times
-    /// their number.
+    /// node; N^3 at steps 0, 8, 16, 32, ... Memory: about 6 N^2 numbers besides the kernels. With m landmarks N m^2 in place
+    /// of N^3, and 8 N P c + 4 m^2 numbers and 3 m more for each of up to 8,192 rows.
     pub struct SviMkl {
         /// the distribution that stands for what is known of a kernel weight; exponential is the published one, whose
         /// intervals always span a factor of 146
         q: WeightFamily = WeightFamily::Gamma, Allowed::OneOf(WeightFamily::WORDS);
-        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
+        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot (numbers:
+        /// squared error, times: partial likelihood)
         lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
         /// rate of the prior of a kernel weight; only lambda times delta matters to what is predicted
         delta: f64 = 1.0, Allowed::Number(1e-6, 1e6);
@@ -91,9 +109,18 @@ logistic_params! {
 logistic_params! {
     /// Kernel logistic regression with kernel weights that maximise the penalised likelihood, with a penalty on their
     /// squares (`ridge`), or that are all equal (`weights=uniform`): the controls for [`SviMkl`], with probabilities.
+    /// For very many rows, with `landmarks`.
+    ///
+    /// Numbers have squared error (`loss=gaussian`), counts Poisson's likelihood of the exponential of the function
+    /// (`loss=poisson`), times to an event Cox's partial likelihood of log risks, with Efron's treatment of ties; several
+    /// numbers share the kernel weights. The noise of numbers is profiled out: `lambda` and `ridge` are relative to its
+    /// variance, so the function does not depend on it; `lambda=auto` finds the smoothness. Predictions of numbers have
+    /// no intervals: see [`SviMklEnd`].
+    ///
     /// Cost: as there with one node.
     pub struct Mklr {
-        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
+        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot (numbers:
+        /// squared error, times: partial likelihood)
         lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
         /// how much the square of a kernel weight costs
         ridge: f64 = 0.1, Allowed::Positive;
@@ -101,6 +128,19 @@ logistic_params! {
         weights: Weighting = Weighting::Learned, Allowed::OneOf(Weighting::WORDS);
     } {
     } {
+    }
+}
+
+/// The targets of both methods.
+const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers, TargetKind::Times];
+
+/// What `auto` is chosen by where numbers or times are predicted.
+fn held_out_loss(target: &Target, scores: &Matrix, loss: NumbersLoss) -> Option<(&'static str, f64)> {
+    match (target, loss) {
+        (Target::Numbers(counts), NumbersLoss::Poisson) => Some(("Poisson log-loss", poisson_loss(counts, scores))),
+        (Target::Times(times), _) => Some(("partial log-loss", -partial_log_likelihood(times, scores.data()))),
+        // The squared error ranks as the Gaussian log likelihood does at the noise that fits best.
+        _ => None,
     }
 }
 
@@ -116,7 +156,7 @@ impl Method for SviMkl {
     fn about(&self) -> About {
         About {
             name: "svimkl",
-            summary: "kernel logistic regression, kernel weights by variational inference; with probabilities and intervals",
+            summary: "kernel logistic regression (numbers, counts, times too), weights by variational inference; probabilities, intervals",
             needs: Needs::Stack,
             bank: DEFAULT_BANK,
         }
@@ -129,6 +169,22 @@ impl Method for SviMkl {
 
     fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
         Some(self.settings().points(n_rows))
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn takes_counts(&self) -> bool {
+        self.loss == NumbersLoss::Poisson
+    }
+
+    fn held_out_loss(&self, target: &Target, scores: &Matrix) -> Option<(&'static str, f64)> {
+        held_out_loss(target, scores, self.loss)
     }
 
     fn tunes_by_log_loss(&self) -> bool {
@@ -148,7 +204,7 @@ impl Method for Mklr {
     fn about(&self) -> About {
         About {
             name: "mklr",
-            summary: "kernel logistic regression, kernel weights by penalised likelihood, or uniform; with probabilities",
+            summary: "kernel logistic regression (numbers, counts, times too), weights by penalised likelihood, or uniform; probabilities",
             needs: Needs::Stack,
             bank: DEFAULT_BANK,
         }
@@ -163,6 +219,22 @@ impl Method for Mklr {
         Some(self.settings().points(n_rows))
     }
 
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn takes_counts(&self) -> bool {
+        self.loss == NumbersLoss::Poisson
+    }
+
+    fn held_out_loss(&self, target: &Target, scores: &Matrix) -> Option<(&'static str, f64)> {
+        held_out_loss(target, scores, self.loss)
+    }
+
     fn tunes_by_log_loss(&self) -> bool {
         true
     }
@@ -175,7 +247,7 @@ impl FitsLogistic for Mklr {
 }
 
 impl<M: FitsLogistic> State<M> for Fit {
-    type Model = LogisticModel;
+    type Model = SviMklEnd;
 
     fn init(method: &M, task: &Task<'_>) -> Result<Fit> {
         begin(task, &method.settings())
@@ -193,33 +265,32 @@ impl<M: FitsLogistic> State<M> for Fit {
         step(task, &method.settings(), self, control)
     }
 
-    fn finish(self, method: &M, task: &Task<'_>) -> Result<LogisticModel> {
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<SviMklEnd> {
         finish(task, &method.settings(), self)
     }
 }
 
 /// Whether fewer than two classes have rows.
 fn is_trivial(task: &Task<'_>) -> bool {
-    task.labels.counts().iter().filter(|&&count| count > 0).count() < 2
+    *task.target == Target::Classes && task.labels.counts().iter().filter(|&&count| count > 0).count() < 2
 }
 
 /// The objective to maximise. The seed arranges the nodes: each kernel visits all its levels in its own order.
 fn objective<'a>(task: &Task<'a>, settings: &Settings, clip: Clip) -> Result<Objective<'a>> {
     let stack = task.stack()?;
     let n_kernels = stack.n_kernels();
-    let functions = positive_classes(task.labels);
+    let loss = Loss::new(task, settings.loss);
     let distribution =
         WeightDistribution::new(settings.family, if settings.ascent { ASCENT_LEVELS } else { settings.nodes });
     let points = match settings.points(task.n_samples()) {
         n if n == task.n_samples() => (0..n).collect(),
         n => draw_landmarks(task, n),
     };
-    let of = |&code: &usize| functions.iter().position(|&class| class == code).unwrap_or(functions.len());
     let layout = Layout {
         n_points: points.len(),
-        n_functions: functions.len(),
+        n_functions: n_functions(task),
         n_kernels,
-        intercept: settings.intercept,
+        intercept: settings.intercept && loss.has_intercepts(),
         weighted: settings.prior != Prior::Fixed,
         shaped: distribution.has_shape(),
     };
@@ -229,15 +300,17 @@ fn objective<'a>(task: &Task<'a>, settings: &Settings, clip: Clip) -> Result<Obj
         task.rng(ARRANGE + d as u64, 0).shuffle(&mut order);
         places.extend(order);
     }
-    let targets = task.labels.codes().iter().map(of).collect();
     let (prior, lambda) = (settings.prior, settings.lambda);
-    Ok(Objective { layout, distribution, prior, lambda, targets, points, places, clip, stack, pool: task.pool })
+    Ok(Objective { layout, distribution, prior, lambda, loss, points, places, clip, stack, pool: task.pool })
 }
 
 fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     let stack = task.stack()?;
     if stack.n_kernels() == 0 {
         return Err(Error::input("there is no kernel to weigh"));
+    }
+    if let Target::Times(times) = task.target {
+        check_times(times, settings)?;
     }
     fits_memory(task, settings)?;
     let clip = Clip::new(task, settings.clip, &|| false)?;
@@ -252,6 +325,9 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     // As published, the kernels together start as their mean; times 1/delta, so that the path, too, depends on lambda
     // delta alone.
     let rate = if let Prior::Gamma { rate, .. } = settings.prior { rate } else { 1.0 };
+    for (c, place) in objective.layout.intercepts().enumerate() {
+        x[place] = objective.loss.first_intercept(c);
+    }
     x[objective.layout.means()].fill(-ln(rate * objective.layout.n_kernels as f64));
     x[objective.layout.shapes()].fill(objective.distribution.first_shape());
     let Layout { n_functions, n_kernels, .. } = objective.layout;
@@ -259,14 +335,29 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     objective.begin(x, outputs, &Passes::new(&objective)?)
 }
 
+/// Checks that something can be learned from times, and with these settings.
+fn check_times(times: &Times, settings: &Settings) -> Result<()> {
+    if times.n_events() == 0 {
+        return Err(Error::input("no training row has an event; nothing can be learned from censored rows alone"));
+    }
+    if settings.ascent && settings.batch != 0 {
+        return Err(Error::param(
+            "batch",
+            "the partial likelihood of times is no sum over rows, so a batch cannot stand for the others; leave it at 0",
+        ));
+    }
+    Ok(())
+}
+
 /// Checks memory: a combined kernel, its square, the curvature and its factor must fit besides the kernels, and each
 /// thread's share in a pass.
 fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
     let (n, m) = (task.n_samples() as u64, settings.points(task.n_samples()) as u64);
     let stack = task.stack()?;
-    let outputs = 8 * n * (stack.n_kernels() * positive_classes(task.labels).len()) as u64;
+    let outputs = 8 * n * (stack.n_kernels() * n_functions(task)) as u64;
     let held = 8 * m * (stack.n_kernels() * task.pool.n_threads()) as u64;
-    let need = (3 * n * m + 3 * m * m + outputs + held).saturating_mul(8);
+    let rows = if m < n { n.min(BLOCK as u64) } else { n };
+    let need = (3 * rows * m + 3 * m * m + outputs + held).saturating_mul(8);
     let limit = stack.room();
     if need <= limit || settings.ascent {
         return Ok(());
@@ -330,9 +421,9 @@ fn step(task: &Task<'_>, settings: &Settings, state: &mut Fit, control: &Control
     Ok(Progress::of(done, settings.iterations).with("bound", -state.losses[taken]))
 }
 
-fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<LogisticModel> {
+fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<SviMklEnd> {
     if is_trivial(task) {
-        return Ok(LogisticModel::of_one_class(task, task.stack()?.n_kernels()));
+        return Ok(SviMklEnd::Classes(LogisticModel::of_one_class(task, task.stack()?.n_kernels())));
     }
     let mut objective = objective(task, settings, state.clip.0.clone().unwrap_or_default())?;
     let taken = state.losses.len() - 1;
@@ -351,8 +442,15 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<LogisticMo
     // The scale is corrected between steps, so the gap after the last step says more than the one where a run was
     // stopped.
     let gap = if state.gap.is_infinite() { objective.identity_gap(&x, &value.lengths) } else { state.gap };
-    let model = LogisticModel::new(task, &objective, &x)?;
-    Ok(model.with_facts(facts(&objective, taken, value.loss, gap)).with_warning(warning(settings, &state, gap)))
+    let mut told = facts(&objective, taken, value.loss, gap);
+    let model = if let Target::Classes = task.target {
+        SviMklEnd::Classes(LogisticModel::new(task, &objective, &x)?)
+    } else {
+        let functions = objective.mean_functions(&x, &outputs);
+        told.extend(objective.loss.facts(&functions));
+        SviMklEnd::Functions(FunctionsModel::new(&objective, &x, &functions))
+    };
+    Ok(model.with(told, warning(settings, &state, gap)))
 }
 
 fn facts(objective: &Objective<'_>, taken: usize, loss: f64, gap: f64) -> Vec<(String, String)> {

@@ -39,6 +39,49 @@ record! {
     }
 }
 
+/// The word of a family in files.
+pub(super) fn word(family: Family) -> &'static str {
+    match family {
+        Family::Point => "none",
+        Family::Exponential => "exponential",
+        Family::Gamma => "gamma",
+        Family::LogNormal => "lognormal",
+    }
+}
+
+/// Whether stored distributions of kernel weights make sense.
+pub(super) fn is_lawful(q: &str, shapes: &[f64], prior: &[f64], n_kernels: usize) -> bool {
+    match q {
+        "none" => true,
+        "gamma" | "exponential" | "lognormal" => {
+            shapes.len() == n_kernels
+                && shapes.iter().all(|shape| shape.is_finite())
+                && prior.len() == 2
+                && prior.iter().all(|&value| value.is_finite() && value > 0.0)
+        }
+        _ => false,
+    }
+}
+
+/// The intervals of kernel weights with these means.
+pub(super) fn intervals(weights: &[f64], q: &str, shapes: &[f64], prior: &[f64]) -> Option<Intervals> {
+    let (family, [shape, rate]) = (family(q), prior.first_chunk::<2>()?);
+    let (distribution, prior) = (WeightDistribution::new(family, 1), WeightDistribution::new(Family::Gamma, 1));
+    let ends = [0.5 * (1.0 - LEVEL), 0.5 * (1.0 + LEVEL)];
+    let means = weights.iter().zip(shapes);
+    let bounds = means.map(|(&mean, &bend)| ends.map(|p| distribution.quantile(p, mean, bend)).into()).collect();
+    let useless = shape / rate;
+    Some(Intervals {
+        level: LEVEL,
+        bounds,
+        prior: ends.map(|p| prior.quantile(p, useless, ln(*shape))).into(),
+        note: format!(
+            "Intervals hold given the sample weights, which are not uncertain here; a kernel that does nothing has the weight \
+             {useless:.4} of the prior, not 0"
+        ),
+    })
+}
+
 fn family(q: &str) -> Family {
     match q {
         "exponential" => Family::Exponential,
@@ -59,13 +102,7 @@ impl LogisticModel {
         }
         let mut model = LogisticModel::plain(task, objective.means(x), coef, intercepts);
         model.clip(objective, x, &layout);
-        model.q = match objective.distribution.family {
-            Family::Point => "none",
-            Family::Exponential => "exponential",
-            Family::Gamma => "gamma",
-            Family::LogNormal => "lognormal",
-        }
-        .into();
+        model.q = word(objective.distribution.family).into();
         model.shapes = if layout.shaped { x[layout.shapes()].to_vec() } else { vec![0.0; layout.n_kernels] };
         if let Prior::Gamma { shape, rate } = objective.prior {
             model.prior = vec![shape, rate];
@@ -199,17 +236,7 @@ impl Predict for LogisticModel {
 
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
         self.machine.check(n_kernels, n_classes)?;
-        let positive = |values: &[f64]| values.iter().all(|&value| value.is_finite() && value > 0.0);
-        let lawful = match self.q.as_str() {
-            "none" => true,
-            "gamma" | "exponential" | "lognormal" => {
-                self.shapes.len() == n_kernels
-                    && self.shapes.iter().all(|shape| shape.is_finite())
-                    && self.prior.len() == 2
-                    && positive(&self.prior)
-            }
-            _ => false,
-        };
+        let lawful = is_lawful(&self.q, &self.shapes, &self.prior, n_kernels);
         let (count, points) = (self.functions.len(), self.points().len());
         let most = if n_classes == 2 { 1 } else { n_classes };
         let clipped = self.clipped.is_empty()
@@ -269,21 +296,7 @@ impl Explain for LogisticModel {
     }
 
     fn intervals(&self) -> Option<Intervals> {
-        let (family, [shape, rate]) = (family(&self.q), self.prior.first_chunk::<2>()?);
-        let (distribution, prior) = (WeightDistribution::new(family, 1), WeightDistribution::new(Family::Gamma, 1));
-        let ends = [0.5 * (1.0 - LEVEL), 0.5 * (1.0 + LEVEL)];
-        let means = self.machine.weights()?.iter().zip(&self.shapes);
-        let bounds = means.map(|(&mean, &bend)| ends.map(|p| distribution.quantile(p, mean, bend)).into()).collect();
-        let useless = shape / rate;
-        Some(Intervals {
-            level: LEVEL,
-            bounds,
-            prior: ends.map(|p| prior.quantile(p, useless, ln(*shape))).into(),
-            note: format!(
-                "Intervals hold given the sample weights, which are not uncertain here; a kernel that does nothing has the weight \
-                 {useless:.4} of the prior, not 0"
-            ),
-        })
+        intervals(self.machine.weights()?, &self.q, &self.shapes, &self.prior)
     }
 
     fn facts(&self) -> Vec<(String, String)> {

@@ -9,16 +9,15 @@ use std::ops::Range;
 use super::clip::Clip;
 use super::distribution::WeightDistribution;
 use super::layout::Layout;
+use super::loss::{Joint, Loss};
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{Real, decay_into, exp, exps, ln};
+use crate::simd::{Real, exp, ln};
 use crate::stack::{AtRows, Stack};
 
 /// Rows per thread task.
 const ROWS: usize = 64;
-/// Factors multiplied before taking a logarithm: as many as cannot overflow, whatever the number of classes.
-const FACTORS: usize = 16;
 
 /// The prior of the kernel weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,8 +38,8 @@ pub(super) struct Objective<'a> {
     pub(super) prior: Prior,
     /// The ridge parameter.
     pub(super) lambda: f64,
-    /// The function each row belongs to; `n_functions` for none of them, as for the second of two classes.
-    pub(super) targets: Vec<usize>,
+    /// The targets of all rows.
+    pub(super) loss: Loss,
     /// The rows that carry sample weights.
     pub(super) points: Vec<usize>,
     /// The level of each kernel (rows) at each node (columns).
@@ -77,10 +76,22 @@ pub(super) struct Value {
 /// A set of rows and the factor they count with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowBatch<'a> {
-    /// The function of each row.
-    pub(super) targets: &'a [usize],
+    /// The rows; `None` for all of them.
+    pub(super) rows: Option<&'a [usize]>,
     /// The factor on each row: above 1 for a batch that stands for more rows.
     pub(super) factor: f64,
+}
+
+/// Some of the rows whose outputs are given.
+struct Place<'a> {
+    /// Rows whose outputs are given.
+    n_rows: usize,
+    /// Those that are meant.
+    range: Range<usize>,
+    /// Which row of all each is.
+    row: &'a (dyn Fn(usize) -> usize + Sync),
+    /// The loss, where it is no sum over rows.
+    joint: Option<&'a Joint>,
 }
 
 /// The contributions of some rows.
@@ -138,6 +149,14 @@ impl Objective<'_> {
         Ok(outputs)
     }
 
+    /// The functions at the mean weights, function by function, from the outputs at all rows.
+    pub(super) fn mean_functions(&self, x: &[f64], outputs: &[f64]) -> Vec<f64> {
+        let (layout, means, n_rows) = (self.layout, self.means(x), self.loss.n_rows());
+        let intercept = |c: usize| if layout.intercept { x[layout.intercepts()][c] } else { 0.0 };
+        let of = |(k, outputs): (usize, &[f64])| f64::dot(&means, outputs) + intercept(k / n_rows);
+        outputs.chunks_exact(layout.n_kernels).enumerate().map(of).collect()
+    }
+
     /// Adds the contribution of `output_gradients` at some rows to the gradient of the loss in the sample weights:
     /// `stack` is between the points and the rows.
     pub(super) fn add_output_gradients(
@@ -163,7 +182,7 @@ impl Objective<'_> {
 
     /// The outputs at the points, from those at all rows.
     pub(super) fn at_points(&self, outputs: &[f64]) -> Vec<f64> {
-        let (n_kernels, n_rows) = (self.layout.n_kernels, self.targets.len());
+        let (n_kernels, n_rows) = (self.layout.n_kernels, self.loss.n_rows());
         let row = |c: usize, i: usize| &outputs[(c * n_rows + i) * n_kernels..][..n_kernels];
         let functions = 0..self.layout.n_functions;
         functions.flat_map(|c| self.points.iter().flat_map(move |&i| row(c, i))).copied().collect()
@@ -173,11 +192,14 @@ impl Objective<'_> {
     pub(super) fn value(&self, x: &[f64], rows: RowBatch<'_>, outputs: &[f64], at_points: &[f64]) -> Value {
         let nodes = self.nodes(x);
         let Layout { n_functions, n_kernels, .. } = self.layout;
-        let n_rows = rows.targets.len();
+        let n_rows = rows.rows.map_or(self.loss.n_rows(), <[usize]>::len);
+        let row = |i: usize| rows.rows.map_or(i, |rows| rows[i]);
+        let joint = self.joint(&nodes, outputs);
         let parts = self.pool.map(n_rows.div_ceil(ROWS), |k| {
             let range = k * ROWS..((k + 1) * ROWS).min(n_rows);
             let (mut part, mut output_gradients) = (self.no_rows(), vec![0.0; n_functions * range.len() * n_kernels]);
-            self.add_rows(&nodes, rows.targets, outputs, range, &mut output_gradients, &mut part);
+            let place = Place { n_rows, range, row: &row, joint: joint.as_ref() };
+            self.add_rows(&nodes, outputs, place, &mut output_gradients, &mut part);
             (part, output_gradients)
         });
         let (mut all, mut output_gradients) = (self.no_rows(), vec![0.0; n_functions * n_rows * n_kernels]);
@@ -190,12 +212,13 @@ impl Objective<'_> {
             }
             all.add(part);
         }
+        all.loss += joint.map_or(0.0, |joint| joint.loss);
         Value { output_gradients: Some(output_gradients), ..self.sum(x, &nodes, rows.factor, all, at_points) }
     }
 
     /// Moves from the current outputs at all rows to a new point, a multiple of `direction` away, in one pass over the
     /// kernels: returns the change of the outputs along the direction, the outputs at the new point, and the bound with
-    /// its full gradient.
+    /// its full gradient. Only for a loss that is a sum over rows.
     pub(super) fn pass(
         &self,
         x: &[f64],
@@ -205,7 +228,7 @@ impl Objective<'_> {
         stack: &Stack,
     ) -> Result<(Vec<f64>, Vec<f64>, Value)> {
         let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
-        let (nodes, n_rows) = (self.nodes(x), self.targets.len());
+        let (nodes, n_rows) = (self.nodes(x), self.loss.n_rows());
         let columns = Matrix::from_fn(n_points, n_functions, |i, c| direction[c * n_points + i]);
         let swept = stack.sweep(
             &columns,
@@ -217,7 +240,8 @@ impl Objective<'_> {
                     here.extend(&outputs[(c * n_rows + rows.start) * n_kernels..][..rows.len() * n_kernels]);
                 }
                 f64::add_scaled(length, along, here);
-                self.add_rows(&nodes, &self.targets[rows.clone()], here, 0..rows.len(), output_gradients, part);
+                let place = Place { n_rows: rows.len(), range: 0..rows.len(), row: &|i| rows.start + i, joint: None };
+                self.add_rows(&nodes, here, place, output_gradients, part);
             },
         )?;
         let mut all = self.no_rows();
@@ -303,14 +327,38 @@ impl Objective<'_> {
         }
     }
 
-    /// Adds a range of the rows whose targets and outputs are given; `output_gradients` are laid out like the outputs,
-    /// for the range alone.
+    /// The functions at a row, one after the other, at all nodes: `outputs` are those of `n_rows` rows.
+    fn functions_at(&self, nodes: &Nodes, outputs: &[f64], n_rows: usize, i: usize, functions: &mut [f64]) {
+        let n_kernels = self.layout.n_kernels;
+        let n_nodes = self.places.len() / n_kernels;
+        for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
+            function.fill(nodes.intercepts[c]);
+            let outputs = &outputs[(c * n_rows + i) * n_kernels..][..n_kernels];
+            for (&output, weights) in outputs.iter().zip(nodes.weights.chunks_exact(n_nodes)) {
+                f64::add_scaled(output, weights, function);
+            }
+        }
+    }
+
+    /// The loss of all rows, where it is no sum over them.
+    fn joint(&self, nodes: &Nodes, outputs: &[f64]) -> Option<Joint> {
+        if self.loss.is_by_row() {
+            return None;
+        }
+        let (n_rows, n_nodes) = (self.loss.n_rows(), self.places.len() / self.layout.n_kernels);
+        let mut functions = vec![0.0; n_rows * n_nodes];
+        self.pool.chunks_mut(&mut functions, n_nodes, |i, functions| {
+            self.functions_at(nodes, outputs, n_rows, i, functions);
+        });
+        self.loss.joint(functions, n_nodes, self.pool)
+    }
+
+    /// Adds some rows whose outputs are given; `output_gradients` are laid out like the outputs, for the range alone.
     fn add_rows(
         &self,
         nodes: &Nodes,
-        targets: &[usize],
         outputs: &[f64],
-        range: Range<usize>,
+        Place { n_rows, range, row, joint }: Place<'_>,
         output_gradients: &mut [f64],
         part: &mut RowSums,
     ) {
@@ -320,23 +368,17 @@ impl Objective<'_> {
         let mut scratch = vec![0.0; 2 * n_nodes];
         let (first, count) = (range.start, range.len());
         for i in range {
-            for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
-                function.fill(nodes.intercepts[c]);
-                let outputs = &outputs[(c * targets.len() + i) * n_kernels..][..n_kernels];
-                for (&output, weights) in outputs.iter().zip(nodes.weights.chunks_exact(n_nodes)) {
-                    f64::add_scaled(output, weights, function);
-                }
-            }
-            let (loss, curvature) = if n_functions == 1 {
-                logistic(&mut functions, targets[i] == 0, &mut scratch)
+            let (loss, curvature) = if let Some(joint) = joint {
+                (0.0, joint.at_row(i, &mut functions))
             } else {
-                softmax(&mut functions, targets[i], n_nodes, &mut scratch)
+                self.functions_at(nodes, outputs, n_rows, i, &mut functions);
+                self.loss.at_row(row(i), &mut functions, n_nodes, &mut scratch)
             };
             part.loss += loss;
             part.curvature.push(curvature);
             for (c, residuals) in functions.chunks_exact(n_nodes).enumerate() {
                 part.residuals[c] += residuals.iter().sum::<f64>();
-                let outputs = &outputs[(c * targets.len() + i) * n_kernels..][..n_kernels];
+                let outputs = &outputs[(c * n_rows + i) * n_kernels..][..n_kernels];
                 let output_gradients = &mut output_gradients[(c * count + i - first) * n_kernels..][..n_kernels];
                 let each = nodes.weights.chunks_exact(n_nodes).zip(part.products.chunks_exact_mut(n_nodes));
                 for ((&output, add_output_gradients), (weights, products)) in
@@ -358,58 +400,4 @@ impl RowSums {
         f64::add_scaled(1.0, &next.products, &mut self.products);
         f64::add_scaled(1.0, &next.residuals, &mut self.residuals);
     }
-}
-
-/// `sum ln x` for numbers of at least 1.
-fn sum_of_ln(values: &[f64]) -> f64 {
-    values.chunks(FACTORS).map(|few| ln(few.iter().product())).sum()
-}
-
-/// The mean loss of a row over the nodes and its mean curvature; replaces the functions at the nodes by residuals
-/// divided by the number of nodes.
-fn logistic(functions: &mut [f64], positive: bool, scratch: &mut [f64]) -> (f64, f64) {
-    let n_nodes = functions.len();
-    let (sizes, decays) = scratch.split_at_mut(n_nodes);
-    sizes.iter_mut().zip(functions.iter()).for_each(|(size, f)| *size = f.abs());
-    decays.copy_from_slice(sizes);
-    decay_into(1.0, sizes, decays);
-    let (mut loss, mut curvature, sign) = (0.0, 0.0, if positive { 1.0 } else { -1.0 });
-    for ((f, size), decay) in functions.iter_mut().zip(sizes.iter_mut()).zip(decays.iter()) {
-        let margin = sign * *f;
-        loss += (-margin).max(0.0);
-        // 1 - p of the correct class.
-        let miss = if margin >= 0.0 { decay / (1.0 + decay) } else { 1.0 / (1.0 + decay) };
-        curvature += decay / ((1.0 + decay) * (1.0 + decay));
-        *f = sign * miss / n_nodes as f64;
-        *size = 1.0 + decay;
-    }
-    ((loss + sum_of_ln(sizes)) / n_nodes as f64, curvature / n_nodes as f64)
-}
-
-/// [`logistic`] for several functions, one after the other; the row belongs to one of them.
-fn softmax(functions: &mut [f64], target: usize, n_nodes: usize, scratch: &mut [f64]) -> (f64, f64) {
-    let (most, sums) = scratch.split_at_mut(n_nodes);
-    most.fill(f64::NEG_INFINITY);
-    sums.fill(0.0);
-    for function in functions.chunks_exact(n_nodes) {
-        most.iter_mut().zip(function).for_each(|(most, &f)| *most = most.max(f));
-    }
-    let mut loss = 0.0;
-    for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
-        function.iter_mut().zip(most.iter()).for_each(|(f, most)| *f -= most);
-        loss -= if c == target { function.iter().sum::<f64>() } else { 0.0 };
-        exps(function);
-        sums.iter_mut().zip(function.iter()).for_each(|(sum, f)| *sum += f);
-    }
-    loss += sum_of_ln(sums);
-    let (mut curvature, n_functions) = (0.0, functions.len() / n_nodes);
-    for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
-        let own = f64::from(u8::from(c == target));
-        for (f, sum) in function.iter_mut().zip(sums.iter()) {
-            let p = *f / sum;
-            curvature += p * (1.0 - p);
-            *f = (own - p) / n_nodes as f64;
-        }
-    }
-    (loss / n_nodes as f64, curvature / (n_nodes * n_functions) as f64)
 }

@@ -1,13 +1,14 @@
 //! Parameters of `svimkl` and `mklr`.
 
 use super::distribution::Family;
+use super::loss::NumbersLoss;
 use super::objective::Prior;
 use super::{Mklr, SviMkl};
 use crate::method::Weighting;
 use crate::run::choice;
 
 /// From smooth to wiggly, so that ties go to the smoothest.
-pub(super) const LAMBDAS: &[f64] = &[1.0, 0.1, 0.01, 0.001, 0.0001];
+pub(super) const LAMBDAS: &[f64] = &[100.0, 10.0, 1.0, 0.1, 0.01, 0.001, 0.0001];
 
 choice! {
     /// The distribution family for a kernel weight.
@@ -50,6 +51,10 @@ macro_rules! logistic_params {
             $(#[$meta])*
             $vis struct $name {
                 $($own)*
+                /// the likelihood of numbers: gaussian, squared error; poisson, for counts, which are whole numbers from 0
+                /// on and are predicted as such. Classes and times have their own
+                loss: $crate::method::NumbersLoss = $crate::method::NumbersLoss::Gaussian,
+                    $crate::run::Allowed::OneOf($crate::method::NumbersLoss::WORDS);
                 /// a constant that costs nothing is added to each function; published is none, with which classes of
                 /// unequal size suffer
                 intercept: bool = true, $crate::run::Allowed::OneOf(&["yes", "no"]);
@@ -81,6 +86,7 @@ pub(super) struct Settings {
     pub(super) family: Family,
     pub(super) prior: Prior,
     pub(super) lambda: f64,
+    pub(super) loss: NumbersLoss,
     pub(super) nodes: usize,
     pub(super) intercept: bool,
     pub(super) ascent: bool,
@@ -104,6 +110,7 @@ impl Settings {
             },
             prior: Prior::Gamma { shape: method.shape, rate: method.delta },
             lambda: method.lambda,
+            loss: method.loss,
             nodes: method.nodes,
             intercept: method.intercept,
             ascent: method.solver != BoundSolver::Lbfgs,
@@ -125,6 +132,7 @@ impl Settings {
                 Weighting::Uniform => Prior::Fixed,
             },
             lambda: method.lambda,
+            loss: method.loss,
             nodes: 1,
             intercept: method.intercept,
             ascent: false,

@@ -8,15 +8,16 @@ use crate::linalg::Matrix;
 use crate::method::check::{labels, with_task};
 use crate::plan::Plan;
 use crate::pool::Pool;
-use crate::run::{Input, Predict, Probabilistic};
+use crate::run::{Input, Predict};
 use crate::simd::Real;
 use crate::solve::lbfgs::{Memory, search};
 use crate::stack::{Stack, StackOptions};
 
-const SETTINGS: Settings = Settings {
+pub(super) const SETTINGS: Settings = Settings {
     family: Family::Gamma,
     prior: Prior::Gamma { shape: 1.0, rate: 1.0 },
     lambda: 0.1,
+    loss: NumbersLoss::Gaussian,
     nodes: 16,
     intercept: true,
     ascent: false,
@@ -29,7 +30,7 @@ const SETTINGS: Settings = Settings {
     clip: true,
 };
 
-fn random_points(n: usize, d: usize) -> Matrix {
+pub(super) fn random_points(n: usize, d: usize) -> Matrix {
     let mut rng = Rng::new(21, 0);
     Matrix::from_fn(n, d, |_, _| normal(&mut rng))
 }
@@ -46,7 +47,7 @@ fn circles() -> (Matrix, Vec<usize>) {
 }
 
 /// The loss and its full gradient, computed from the kernels.
-fn whole(objective: &Objective<'_>, x: &[f64]) -> (f64, Vec<f64>) {
+pub(super) fn whole(objective: &Objective<'_>, x: &[f64]) -> (f64, Vec<f64>) {
     let passes = Passes::new(objective).unwrap();
     let outputs = objective.outputs(&x[objective.layout.samples()], &passes.forward).unwrap();
     let value = objective.value_on_all(x, &outputs);
@@ -55,13 +56,13 @@ fn whole(objective: &Objective<'_>, x: &[f64]) -> (f64, Vec<f64>) {
     (value.loss, gradient)
 }
 
-fn random_x(objective: &Objective<'_>) -> Vec<f64> {
+pub(super) fn random_x(objective: &Objective<'_>) -> Vec<f64> {
     let mut rng = Rng::new(5, 0);
     (0..objective.layout.size()).map(|_| 0.4 * normal(&mut rng)).collect()
 }
 
 /// Runs to the end.
-fn fit(task: &Task<'_>, settings: &Settings) -> Fit {
+pub(super) fn fit(task: &Task<'_>, settings: &Settings) -> Fit {
     let mut state = begin(task, settings).unwrap();
     let control = Control::default();
     while !state.converged && state.losses.len() <= settings.iterations {
@@ -72,7 +73,7 @@ fn fit(task: &Task<'_>, settings: &Settings) -> Fit {
 }
 
 /// All weight distributions, with priors that are not 1.
-const DISTRIBUTIONS: [(Family, Prior); 5] = [
+pub(super) const DISTRIBUTIONS: [(Family, Prior); 5] = [
     (Family::Exponential, Prior::Gamma { shape: 1.0, rate: 1.7 }),
     (Family::Gamma, Prior::Gamma { shape: 0.2, rate: 1.7 }),
     (Family::LogNormal, Prior::Gamma { shape: 1.0, rate: 1.7 }),
@@ -438,9 +439,8 @@ fn batches_of_an_epoch_add_up_to_the_whole_gradient() {
                     objective.outputs(&x[samples.clone()], &objective.stack.between(&rows, &objective.points).unwrap());
                 let at_points =
                     objective.outputs(&x[samples.clone()], &objective.stack.view(&objective.points).unwrap());
-                let targets: Vec<usize> = rows.iter().map(|&i| objective.targets[i]).collect();
                 let part = rows.len() as f64 / 100.0;
-                let batch = RowBatch { targets: &targets, factor: 1.0 / part };
+                let batch = RowBatch { rows: Some(&rows), factor: 1.0 / part };
                 let value = objective.value(&x, batch, &outputs.unwrap(), &at_points.unwrap());
                 let mut gradient = value.gradient;
                 let back = objective.stack.between(&objective.points, &rows).unwrap();
@@ -689,7 +689,7 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
         step(&task, &SETTINGS, &mut state, &Control::default()).unwrap();
         let model = finish(&task, &SETTINGS, state).unwrap();
         let cross = stack.between(&[0, 1], model.points()).unwrap();
-        let found = model.probabilities(Input::Stack(&cross), &pool).unwrap();
+        let found = model.probabilistic().unwrap().probabilities(Input::Stack(&cross), &pool).unwrap();
         let n = rows.len() as f64;
         let expected = if n_classes == 2 { (n + 1.0) / (n + 2.0) } else { 1.0 };
         assert!(found.rows().all(|row| (row[only] - expected).abs() < 1e-9), "{n_classes} {only}: {:?}", found.row(0));
@@ -704,14 +704,19 @@ fn lambda_is_chosen_by_log_loss() {
         codes.iter().enumerate().map(|(i, &code)| if i % 6 == 0 { 1 - code } else { code }).collect();
     let data = toys(&points, &codes);
     let model = plan("mklr", "gaussian(0.2)", &[("lambda", "auto"), ("weights", "uniform")]).train(&data).unwrap();
-    let line = model.training().facts().into_iter().find(|(_, text)| text.contains("held-out log-loss of lambda = 1 "));
+    let line =
+        model.training().facts().into_iter().find(|(_, text)| text.contains("held-out log-loss of lambda = 100 "));
     let (_, line) = line.unwrap();
     let figures: Vec<f64> =
         line.split("; ").skip(1).map(|part| part.rsplit(' ').next().unwrap().parse().unwrap()).collect();
-    assert_eq!(figures.len(), 5, "{line}");
-    let best = (0..5).min_by(|&a, &b| figures[a].total_cmp(&figures[b])).unwrap();
-    assert_eq!(model.training().params()["lambda"], ["1", "0.1", "0.01", "0.001", "0.0001"][best], "{line}");
-    assert!(figures[4] > figures[best] + 0.1, "{line}");
+    assert_eq!(figures.len(), 7, "{line}");
+    let best = (0..7).min_by(|&a, &b| figures[a].total_cmp(&figures[b])).unwrap();
+    assert_eq!(
+        model.training().params()["lambda"],
+        ["100", "10", "1", "0.1", "0.01", "0.001", "0.0001"][best],
+        "{line}"
+    );
+    assert!(figures[6] > figures[best] + 0.1, "{line}");
 }
 
 /// Two relevant columns and ten irrelevant ones: a prior of small shape takes weight from the ten, the published one

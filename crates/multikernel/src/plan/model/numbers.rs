@@ -78,6 +78,12 @@ impl<'a> ModelNumbers<'a> {
         &self.units.names
     }
 
+    /// Whether the numbers are exponentials of sums over kernels, as predicted counts are: [`Model::parts`] are then
+    /// those of their logarithms.
+    pub fn are_exponentials(self) -> bool {
+        self.regressor.predicts_logarithms()
+    }
+
     /// The predicted numbers (n_samples x n_targets), with the machine's threads. Columns are matched as by
     /// [`Model::predict`].
     pub fn predict(self, samples: &Samples) -> Result<Matrix> {

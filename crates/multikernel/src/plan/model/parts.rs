@@ -55,9 +55,9 @@ impl Parts {
 }
 
 impl Model {
-    /// The decisions on rows, or the predicted numbers or log risks, each split exactly into one part per kernel or view
-    /// and a constant. Use it to see which view spoke for a class on a single row, where shares tell it over all rows. Columns are matched as by
-    /// [`Model::predict`].
+    /// The decisions on rows, or the predicted numbers, logarithms of counts or log risks, each split exactly into one
+    /// part per kernel or view and a constant. Use it to see which view spoke for a class on a single row, where shares
+    /// tell it over all rows. Columns are matched as by [`Model::predict`].
     ///
     /// An error for methods whose decisions are no sums over kernels, such as votes or averages over draws. Cost: one
     /// kernel value per row, kept training row and kernel of nonzero weight, and a product of it per decision; memory
@@ -123,9 +123,12 @@ impl Model {
         parts
     }
 
-    /// What decisions are about: the classes, the numbers, or the risk.
+    /// What decisions are about: the classes, the numbers or their logarithms, or the risk.
     pub fn outputs(&self) -> Vec<String> {
         match (self.numbers(), self.times()) {
+            (Some(numbers), _) if numbers.are_exponentials() => {
+                numbers.names().iter().map(|name| format!("log of {name}")).collect()
+            }
             (Some(numbers), _) => numbers.names().to_vec(),
             (None, Some(_)) => vec!["risk".into()],
             (None, None) => self.classes().to_vec(),

@@ -8,6 +8,7 @@ use crate::simd::{exp, ln};
 use crate::solve::product::scaled_square;
 
 /// The rows in the order of their times, and where the events are.
+#[derive(Clone, Debug)]
 pub(in crate::method) struct PartialLikelihood {
     /// Rows by descending time: those at risk at an event are a prefix.
     order: Vec<usize>,
@@ -16,6 +17,7 @@ pub(in crate::method) struct PartialLikelihood {
     n: usize,
 }
 
+#[derive(Clone, Debug)]
 struct Event {
     time: f64,
     at_risk: usize,
@@ -23,10 +25,10 @@ struct Event {
 }
 
 /// The partial likelihood at given log risks.
-pub(super) struct Slope {
-    pub(super) value: f64,
+pub(in crate::method) struct Slope {
+    pub(in crate::method) value: f64,
     /// The derivative in each log risk.
-    pub(super) gradient: Vec<f64>,
+    pub(in crate::method) gradient: Vec<f64>,
 }
 
 impl PartialLikelihood {
@@ -44,6 +46,16 @@ impl PartialLikelihood {
             start = end;
         }
         PartialLikelihood { order, events, n: time.len() }
+    }
+
+    /// Number of rows.
+    pub(in crate::method) fn n_rows(&self) -> usize {
+        self.n
+    }
+
+    /// The rows that have an event.
+    pub(in crate::method) fn rows_with_events(&self) -> impl Iterator<Item = usize> + '_ {
+        self.events.iter().flat_map(|event| event.rows.iter().copied())
     }
 
     /// `exp(f - max f)`, and the maximum.
@@ -78,7 +90,7 @@ impl PartialLikelihood {
     }
 
     /// Value and slope. Cost: N and the number of events, times the ties of each.
-    pub(super) fn slope(&self, f: &[f64]) -> Slope {
+    pub(in crate::method) fn slope(&self, f: &[f64]) -> Slope {
         let (risks, most) = self.risks(f);
         let mut gradient = vec![0.0; self.n];
         let mut value = 0.0;
@@ -125,7 +137,7 @@ impl PartialLikelihood {
     }
 
     /// Breslow's estimate of the cumulated baseline hazard: the times of events, ascending, and the hazard up to each.
-    pub(super) fn baseline(&self, f: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    pub(in crate::method) fn baseline(&self, f: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let risks: Vec<f64> = f.iter().map(|&f| exp(f)).collect();
         let prefixes = self.prefixes(&risks);
         let mut cumulated = 0.0;

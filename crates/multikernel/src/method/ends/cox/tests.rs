@@ -198,3 +198,34 @@ fn linear_kernel_has_the_coefficients_and_the_hazard_of_scikit_survival() {
         assert!((found - expected).abs() < 1e-6, "{hazard:?}");
     }
 }
+
+/// `mklr` with uniform weights maximises the same penalised likelihood by other means: `lambda a'K a` for `f = K a` is
+/// `f'(a K)^-1 f / 2` at the amplitude `1 / (2 lambda)`.
+#[test]
+fn mklr_with_uniform_weights_finds_the_same_risks_at_the_same_penalty() {
+    let mut rng = Rng::new(4, 4);
+    let x = Matrix::from_fn(70, 2, |_, _| normal(&mut rng));
+    // With ties, and rows censored.
+    let time = (0..70).map(|i| (6.0 * (-x.get(i, 0)).exp() * rng.uniform()).ceil()).collect();
+    let times = Times::new(time, (0..70).map(|i| i % 3 > 0).collect()).unwrap();
+    let data = Dataset::of_times("study", Samples::unnamed(x).unwrap(), times).unwrap();
+    let pool = Pool::new(2).unwrap();
+    let stack = stack("gaussian(1)", &data, &pool);
+    let task = task(&data, &stack, &pool);
+    let gram = combined(&[1.0], &task).unwrap();
+    for lambda in [0.05, 0.5, 5.0] {
+        let exact = fit(&gram, -(2.0f64 * lambda).ln(), &[], &task, &|| false).unwrap();
+        let plan = Plan::new("mklr").unwrap().kernels("gaussian(1)").unwrap().scale(crate::data::Scale::None);
+        let sets = [("weights", "uniform".to_string()), ("lambda", lambda.to_string()), ("tol", "1e-16".to_string())];
+        let plan = sets.iter().fold(plan, |plan, (name, value)| plan.set(name, value).unwrap());
+        let model = plan.train(&data).unwrap();
+        let found = model.times().unwrap().risks(&data.samples).unwrap();
+        for (found, expected) in found.iter().zip(&exact.risks) {
+            assert!((found - expected).abs() < 1e-6, "{lambda}: {found} {expected}");
+        }
+        let (times, hazard) = PartialLikelihood::new(data.target.times().unwrap()).baseline(&exact.risks);
+        let (found_times, found_hazard) = model.times().unwrap().baseline();
+        assert_eq!(found_times, times);
+        assert!(found_hazard.iter().zip(&hazard).all(|(a, b)| (a - b).abs() < 1e-6 * b));
+    }
+}
