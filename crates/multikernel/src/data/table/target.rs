@@ -175,9 +175,8 @@ impl Numbers {
             let is_spread = deviation > 1e-12 * centre.abs() && deviation.is_finite();
             scale.push(if is_spread { deviation } else { 1.0 });
         }
-        let values =
-            Matrix::from_fn(self.n_samples(), self.n_targets(), |i, t| (self.values.get(i, t) - mean[t]) / scale[t]);
-        (Numbers { names: self.names.clone(), values }, Standard { mean, scale })
+        let standard = Standard { mean, scale };
+        (Numbers { names: self.names.clone(), values: standard.apply(&self.values) }, standard)
     }
 }
 
@@ -189,6 +188,11 @@ pub(crate) struct Standard {
 }
 
 impl Standard {
+    /// Numbers with mean 0 and standard deviation 1.
+    pub(crate) fn apply(&self, values: &Matrix) -> Matrix {
+        Matrix::from_fn(values.n_rows(), values.n_cols(), |i, t| (values.get(i, t) - self.mean[t]) / self.scale[t])
+    }
+
     /// Standardised numbers in their own units again.
     pub(crate) fn undo(&self, mut values: Matrix) -> Matrix {
         for i in 0..values.n_rows() {
