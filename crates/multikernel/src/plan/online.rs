@@ -321,6 +321,13 @@ impl Online {
         self.units.as_ref().map_or(&[], |units| &units.names)
     }
 
+    /// The mean and the standard deviation of each number in the first rows, as 0 and 1 of which numbers are learned;
+    /// empty for classes.
+    pub fn number_units(&self) -> Vec<(f64, f64)> {
+        let units = self.units.iter().flat_map(|units| units.standard.mean.iter().zip(&units.standard.scale));
+        units.map(|(&mean, &scale)| (mean, scale)).collect()
+    }
+
     /// The errors of each number, over all runs; empty for classes.
     pub fn errors(&self) -> &[StreamErrors] {
         &self.errors
