@@ -20,6 +20,7 @@ def estimators():
     yield mk.MKLClassifier(kernels="precomputed")
     yield mk.MKLClusterer("dpm", params={"sweeps": 3})
     yield mk.OnlineMKLClassifier()
+    yield mk.OnlineMKLRegressor()
     yield mk.CombinedKernel()
     yield mk.MKLRegressor()
     yield mk.MKLRegressor("average", kernels="gaussian(1), linear")

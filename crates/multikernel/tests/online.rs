@@ -443,3 +443,29 @@ fn streams_of_numbers_refuse_what_is_none_of_theirs() {
     let mean = values.column(0).iter().sum::<f64>() / values.n_rows() as f64;
     assert!((first - mean).abs() < 1e-9 * mean);
 }
+
+#[test]
+fn stream_of_numbers_goes_on_after_rows_that_teach_nothing_and_kernels_that_drop_out() {
+    let (data, mut values) = numbers("wdbc", 1);
+    let pool = Pool::new(1).unwrap();
+    let first = data.select(&(0..100).collect::<Vec<_>>());
+    let mean = values.column(0)[..100].iter().sum::<f64>() / 100.0;
+    let r2 = |plan: &Plan, values: &Matrix| {
+        let mut online = Online::begin(plan, &first, &OnlineOptions::default(), &pool).unwrap();
+        online.learn_numbers(&data.samples, values, &pool).unwrap();
+        online.errors()[0].r2().unwrap()
+    };
+    for method in ["ufomkl", "mklda"] {
+        let plain = r2(&plan(method, SMALL_BANK), &values);
+        assert!(plain > 0.5, "{method}: {plain}");
+        // The first rows are predicted to within epsilon, and so none of them is learned.
+        let before = values.clone();
+        (0..3).for_each(|i| values.row_mut(i)[0] = mean);
+        let later = r2(&plan(method, SMALL_BANK), &values);
+        assert!((later - plain).abs() < 0.1, "{method}: {later} {plain}");
+        values = before;
+    }
+    // So much alpha that all kernels drop out at times.
+    let sparse = plan("ufomkl", SMALL_BANK).set("alpha", "0.3").unwrap();
+    assert!(r2(&sparse, &values) > 0.1, "{}", r2(&sparse, &values));
+}

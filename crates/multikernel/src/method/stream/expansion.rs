@@ -155,9 +155,12 @@ impl Miss {
             Miss::Class { class, rival } => Lesson::Class { class, rival, delta: most },
             Miss::Numbers(beyond) => {
                 let step = |(m, beyond): (usize, &f64)| {
-                    let itself = if *beyond == 0.0 { 0.0 } else { kernel(m) };
-                    // A row that is nothing to its kernels cannot be learned.
-                    if itself > 0.0 { (beyond.abs() / itself).min(most).copysign(*beyond) } else { 0.0 }
+                    if *beyond == 0.0 {
+                        return 0.0;
+                    }
+                    // Where every kernel has dropped out, k is 0, and steps are whole until one is back.
+                    let size = if kernel(m) > 0.0 { (beyond.abs() / kernel(m)).min(most) } else { most };
+                    size.copysign(*beyond)
                 };
                 Lesson::Numbers(beyond.iter().enumerate().map(step).collect())
             }

@@ -402,7 +402,9 @@ impl<R: Rule> Streamed<R> {
 
     /// Updates the kernel weights when due.
     fn refresh(&mut self, pool: &Pool) -> Result<()> {
-        if self.seen < BLOCK || self.seen.is_multiple_of(self.update_every) {
+        // A first row that needs no learning says nothing of the kernels.
+        let is_known = self.numbers.is_none() || !self.expansion.points.is_empty();
+        if is_known && (self.seen < BLOCK || self.seen.is_multiple_of(self.update_every)) {
             let inner: Vec<&Inner> = self.inner.iter().collect();
             let norms = self.kernels.inner_products(&inner, pool)?;
             self.rule.refresh(&norms, self.seen, self.all_steps());
