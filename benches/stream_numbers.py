@@ -2,10 +2,10 @@
 
     python benches/stream_numbers.py [--data-dir DIR] [--repeats R] [--rows N]
 
-DIR holds tables as NAME.csv.gz with `types.json` (target and kind of every column); sets that are not there are left out with a
-message. Rows are dealt at random, once for each repeat, N of them at most. Each is predicted, then learned; R2 is that of all rows and of the
-second half. SGDRegressor is at its defaults, on the scaled numeric columns and one column for each level of a category. Both have their
-scales, also that of the target, from the first 1,000 rows. Needs numpy, pandas, scikit-learn, and the command line
+DIR holds tables as NAME.csv.gz with `types.json` (target and kind of every column); sets that are not there are left out with
+a message. Rows are dealt at random, once for each repeat, N of them at most. Each is predicted, then learned; R2 is that of all
+rows and of the second half. SGDRegressor is at its defaults, on the scaled numeric columns and one column for each level of a
+category. Both have their scales, also that of the target, from the first 1,000 rows. Needs numpy, pandas, scikit-learn, and the command line
 (`$MULTIKERNEL`, else target/release/multikernel).
 """
 

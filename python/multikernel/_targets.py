@@ -63,13 +63,13 @@ class MKLRegressor(RegressorMixin, _Predictor):
 
     Kernel weights are found by the method; amplitude and noise are those of the largest evidence, so there is nothing to
     tune. ``"simplemkl"``, ``"lpmkl"``, ``"silp"`` and ``"level"`` are support vector regressions on learned kernels instead,
-    with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`; ``"ufomkl"`` and ``"mklda"`` go through the rows a few times, for
-    tens of thousands of them. These, ``"bemkl"`` and ``"sbemkl"`` have no distribution.
+    with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`; ``"ufomkl"`` and ``"mklda"`` go through the rows a few
+    times, for tens of thousands of them. These, ``"bemkl"`` and ``"sbemkl"`` have no distribution.
 
     Parameters
     ----------
-    method : {"evidence", "average", "alignf", "fheuristic", "svm", "bemkl", "sbemkl", "simplemkl", "lpmkl", "silp", "level", "ufomkl", \
-"mklda"}
+    method : {"evidence", "average", "alignf", "fheuristic", "svm", "bemkl", "sbemkl", "simplemkl", "lpmkl", "silp", \
+"level", "ufomkl", "mklda"}
         Methods with ``"numbers"`` among their targets in `multikernel.methods()`.
 
     Other parameters are those of `MKLClassifier`.
@@ -183,13 +183,9 @@ class OnlineMKLRegressor(_Online, MKLRegressor):
     update_every : int
         Rows between updates of the kernel weights.
 
-    Other parameters are those of `MKLRegressor`. Scales, widths of kernels, and the mean and standard deviation of the numbers, in
-    units of which they are learned, are frozen from the first batch: it should be typical. There are no intervals.
-
-    Attributes
-    ----------
-    errors_ : list of dict
-        For each number the errors of all rows, each predicted before it was learned: ``r2``, ``rmse``, ``mae``.
+    Other parameters are those of `MKLRegressor`. Scales, widths of kernels, and the mean and standard deviation of the numbers,
+    in units of which they are learned, are frozen from the first batch: it should be typical. There are no intervals. `errors_`
+    has R2, RMSE and MAE of each number (``r2``, ``rmse``, ``mae``) over all rows, each predicted before it was learned.
 
     Examples
     --------
@@ -236,11 +232,13 @@ class OnlineMKLRegressor(_Online, MKLRegressor):
             random_state=random_state,
         )
 
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any) -> Self:
         """Forgets what was learned, then learns from rows X with numbers y, in their order."""
         for name in ("model_", "_online", "_stored", "_is_column"):
             self.__dict__.pop(name, None)
-        return self.partial_fit(X, y)
+        self.partial_fit(X, y)
+        self._model()
+        return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learns more rows, each predicted before it is learned."""

@@ -245,7 +245,7 @@ def test_progressive_errors_are_those_of_predictions_before_learning():
 
 
 def test_streams_of_numbers_refuse_what_they_cannot_learn():
-    with pytest.raises(ValueError, match="the method obscure does not predict numbers; use .*ufomkl"):
+    with pytest.raises(ValueError, match=r"the method obscure does not predict numbers; use .*ufomkl"):
         mk.OnlineMKLRegressor("obscure").fit(X, y)
     with pytest.raises(ValueError, match="expected 442 x 1"):
         mk.OnlineMKLRegressor().partial_fit(X, y).partial_fit(X, np.c_[y, y])

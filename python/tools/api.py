@@ -15,7 +15,18 @@ from typing import Any
 import multikernel as mk
 
 SECTIONS = [
-    ("Estimators", ["MKLClassifier", "MKLRegressor", "MKLSurvival", "OnlineMKLClassifier", "OnlineMKLRegressor", "MKLClusterer", "CombinedKernel"]),
+    (
+        "Estimators",
+        [
+            "MKLClassifier",
+            "MKLRegressor",
+            "MKLSurvival",
+            "OnlineMKLClassifier",
+            "OnlineMKLRegressor",
+            "MKLClusterer",
+            "CombinedKernel",
+        ],
+    ),
     ("Data", ["Views", "stack", "survival_target", "datasets.load", "datasets.names"]),
     ("Functions", ["evaluate", "report", "load", "save", "methods", "kernels", "show_versions"]),
     ("Pictures", ["plot.weights", "plot.shares", "plot.parts", "plot.paired", "plot.calibration", "plot.boundary"]),
