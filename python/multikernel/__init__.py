@@ -19,7 +19,7 @@ from ._methods import __all__ as _all_methods
 from ._one_class import MKLOneClass
 from ._parts import Parts
 from ._report import report
-from ._targets import MKLRegressor, MKLSurvival, survival_target
+from ._targets import MKLRegressor, MKLSurvival, OnlineMKLRegressor, survival_target
 
 __all__ = [
     "CombinedKernel",
@@ -30,6 +30,7 @@ __all__ = [
     "MKLRegressor",
     "MKLSurvival",
     "OnlineMKLClassifier",
+    "OnlineMKLRegressor",
     "Parts",
     "Views",
     "__version__",

@@ -891,30 +891,11 @@ class CombinedKernel(TransformerMixin, _Classifier):
         return np.array([f"row{i}" for i in range(len(self._train_rows))], dtype=object)
 
 
-class OnlineMKLClassifier(_Classifier):
-    """A classifier that learns from rows as they come.
+class _Online(_Base):
+    """What the estimators have in common that learn from rows as they come: their parameters, and the learner."""
 
-    Parameters
-    ----------
-    method : {"mklda", "ufomkl", "obscure"}
-        A method that learns from streams.
-    budget : int, optional
-        Training rows kept; None for no limit.
-    update_every : int
-        Rows between updates of the kernel weights.
-
-    Other parameters are those of `MKLClassifier`. Scales and widths of kernels are frozen from the first batch.
-
-    Examples
-    --------
-    >>> import multikernel as mk
-    >>> X, y = mk.datasets.load_wdbc(return_X_y=True)
-    >>> clf = mk.OnlineMKLClassifier(budget=200)
-    >>> for start in range(0, 500, 100):
-    ...     clf = clf.partial_fit(X[start : start + 100], y[start : start + 100], classes=["B", "M"])
-    >>> clf.score(X[500:], y[500:]) > 0.9
-    True
-    """
+    _online: _core.Online
+    _stored: bytes
 
     def __init__(
         self,
@@ -952,6 +933,63 @@ class OnlineMKLClassifier(_Classifier):
     max_seconds = None
     verbose = 0
 
+    def _learner(self, rows: _core.Rows, **first: Any) -> _core.Online:
+        """The learner; where there is none yet, `first` is what it has to know of the first rows besides the rows."""
+        if not hasattr(self, "_online"):
+            if hasattr(self, "_stored"):
+                self._online = self._resumed()
+            else:
+                self._online = _core.Online.begin(self._plan(), rows, **self._options(), **first)
+        return self._online
+
+    def _options(self) -> dict[str, Any]:
+        return {"budget": self.budget, "update_every": self.update_every, "threads": self._threads()}
+
+    def _resumed(self) -> _core.Online:
+        """The learner as it was when it was stored."""
+        return _core.Online.resume(self._stored, self._plan(), **self._options())
+
+    def _model(self) -> _core.Model:
+        check_is_fitted(self)
+        if "model_" not in self.__dict__:
+            self.model_ = self._online.model()
+        return self.model_
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_online"):
+            self._model()
+        state = super().__getstate__()
+        state.pop("_online", None)
+        if "model_" in state:
+            state["_stored"] = state["model_"]
+        return state
+
+
+class OnlineMKLClassifier(_Online, _Classifier):
+    """A classifier that learns from rows as they come.
+
+    Parameters
+    ----------
+    method : {"mklda", "ufomkl", "obscure"}
+        A method that learns from streams.
+    budget : int, optional
+        Training rows kept; None for no limit.
+    update_every : int
+        Rows between updates of the kernel weights.
+
+    Other parameters are those of `MKLClassifier`. Scales and widths of kernels are frozen from the first batch.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> X, y = mk.datasets.load_wdbc(return_X_y=True)
+    >>> clf = mk.OnlineMKLClassifier(budget=200)
+    >>> for start in range(0, 500, 100):
+    ...     clf = clf.partial_fit(X[start : start + 100], y[start : start + 100], classes=["B", "M"])
+    >>> clf.score(X[500:], y[500:]) > 0.9
+    True
+    """
+
     def fit(self, X: Any, y: Any) -> Self:
         """Forgets what was learned, then learns from rows X with classes y, in their order."""
         for name in ("model_", "_online", "_stored", "classes_"):
@@ -978,26 +1016,8 @@ class OnlineMKLClassifier(_Classifier):
         self.__dict__.pop("model_", None)
         return self
 
-    def _learner(self, rows: _core.Rows) -> _core.Online:
-        online: _core.Online | None = getattr(self, "_online", None)
-        if online is None:
-            options: dict[str, Any] = {"budget": self.budget, "update_every": self.update_every, "threads": self._threads()}
-            stored = getattr(self, "_stored", None)
-            if stored is not None:
-                online = _core.Online.resume(stored, self._plan(), **options)
-            else:
-                online = _core.Online.begin(self._plan(), rows, **options)
-            self._online = online
-        return online
-
     def __sklearn_is_fitted__(self) -> bool:
         return "classes_" in self.__dict__
-
-    def _model(self) -> _core.Model:
-        check_is_fitted(self)
-        if "model_" not in self.__dict__:
-            self.model_ = self._online.model()
-        return self.model_
 
     def _order(self) -> list[int]:
         at = {name: k for k, name in enumerate(self._model().classes)}
@@ -1016,12 +1036,3 @@ class OnlineMKLClassifier(_Classifier):
         at = {text: k for k, text in enumerate(class_texts(self.classes_))}
         back = np.array([at[name] for name in model.classes])
         return self.classes_[back[codes]]
-
-    def __getstate__(self) -> dict[str, Any]:
-        if hasattr(self, "_online"):
-            self._model()
-        state = super().__getstate__()
-        state.pop("_online", None)
-        if "model_" in state:
-            state["_stored"] = state["model_"]
-        return state

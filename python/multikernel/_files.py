@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._estimators import MKLClassifier, MKLClusterer, OnlineMKLClassifier, _Base
-from ._targets import MKLRegressor, MKLSurvival
+from ._targets import MKLRegressor, MKLSurvival, OnlineMKLRegressor
 
 
 def save(estimator: _Base, path: Any) -> None:
@@ -44,7 +44,7 @@ def load(path: Any) -> MKLClassifier | MKLClusterer | MKLRegressor | MKLSurvival
     }
     estimator: Any
     if model.is_online:
-        estimator = OnlineMKLClassifier(**shared)
+        estimator = OnlineMKLRegressor(**shared) if model.numbers else OnlineMKLClassifier(**shared)
         estimator._stored = model.to_bytes()
     elif model.clusters is not None and len(model.classes) < 2:
         estimator = MKLClusterer(**shared, kernel_names=grams or None)

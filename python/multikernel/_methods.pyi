@@ -294,6 +294,7 @@ class MKLDA(MethodClassifier):
         rho: float = ...,
         epochs: int = ...,
         loops: int = ...,
+        epsilon: float = ...,
         landmarks: int = ...,
         replacement: bool = ...,
         kappa0: float = ...,
@@ -310,6 +311,7 @@ class UFOMKL(MethodClassifier):
         c: float = ...,
         alpha: float = ...,
         epochs: int = ...,
+        epsilon: float = ...,
         landmarks: int = ...,
         **shared: Unpack[SharedByClassifiers],
     ) -> None: ...

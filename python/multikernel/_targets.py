@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _core
 from ._data import Array
-from ._estimators import _Base, _depth, _name_of
+from ._estimators import _Base, _depth, _name_of, _Online
 from ._parts import Parts
 from ._progress import FitProgress, with_callbacks
 
@@ -65,7 +65,8 @@ class MKLRegressor(RegressorMixin, _Predictor):
     tune. ``"simplemkl"``, ``"lpmkl"``, ``"silp"`` and ``"level"`` are support vector regressions on learned kernels instead,
     with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`. ``"mklr"`` and ``"svimkl"`` minimise squared error or, with
     ``{"loss": "poisson"}``, predict counts; ``lambda`` (or ``"auto"``) is their smoothness, ``landmarks`` is for very many rows.
-    All of these, ``"bemkl"`` and ``"sbemkl"`` have no distribution.
+    ``"ufomkl"`` and ``"mklda"`` go through the rows a few times, for tens of thousands of them. All of these, ``"bemkl"``
+    and ``"sbemkl"`` have no distribution.
 
     Parameters
     ----------
@@ -169,6 +170,100 @@ class MKLRegressor(RegressorMixin, _Predictor):
         mean, deviation = self.predict(X, return_std=True)
         wide = norm.ppf(0.5 + coverage / 2) * deviation
         return np.stack([mean - wide, mean + wide], axis=-1)
+
+
+class OnlineMKLRegressor(_Online, MKLRegressor):
+    """Predicts numbers, and learns from rows as they come.
+
+    Parameters
+    ----------
+    method : {"ufomkl", "mklda"}
+        A method that learns numbers from streams.
+    budget : int, optional
+        Training rows kept; None for no limit.
+    update_every : int
+        Rows between updates of the kernel weights.
+
+    Other parameters are those of `MKLRegressor`. Scales, widths of kernels, and the mean and standard deviation of the numbers,
+    in units of which they are learned, are frozen from the first batch: it should be typical. There are no intervals. `errors_`
+    has R2, RMSE and MAE of each number (``r2``, ``rmse``, ``mae``) over all rows, each predicted before it was learned.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = mk.OnlineMKLRegressor()
+    >>> for start in range(0, 400, 100):
+    ...     reg = reg.partial_fit(X[start : start + 100], y[start : start + 100])
+    >>> reg.score(X[400:], y[400:]) > 0.4
+    True
+    >>> reg.errors_[0]["r2"] > 0.3
+    True
+    """
+
+    _is_column: bool
+
+    def __init__(
+        self,
+        method: str = "ufomkl",
+        kernels: str | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        budget: int | None = None,
+        update_every: int = 100,
+        scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
+        precision: str = "f64",
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            method,
+            kernels,
+            params=params,
+            budget=budget,
+            update_every=update_every,
+            scale=scale,
+            log=log,
+            top_variance=top_variance,
+            precision=precision,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forgets what was learned, then learns from rows X with numbers y, in their order."""
+        for name in ("model_", "_online", "_stored", "_is_column"):
+            self.__dict__.pop(name, None)
+        self.partial_fit(X, y)
+        self._model()
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learns more rows, each predicted before it is learned."""
+        first = not self.__sklearn_is_fitted__()
+        names = target_names(y)
+        rows, y = self._rows(X, y, reset=first, with_y=True)
+        values = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
+        learner = self._learner(rows, numbers=(names or default_names(values), values))
+        learner.learn_numbers(rows, values)
+        if first:
+            self._is_column = y.ndim == 1
+        self.__dict__.pop("model_", None)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(name in self.__dict__ for name in ("_online", "_stored", "model_"))
+
+    @property
+    def errors_(self) -> list[dict[str, float | None]]:
+        """R2, RMSE and MAE of each number over all rows, each predicted before it was learned."""
+        check_is_fitted(self)
+        if "_online" not in self.__dict__:
+            self._online = self._resumed()
+        return [dict(zip(("r2", "rmse", "mae"), errors, strict=True)) for errors in self._online.errors]
 
 
 def target_names(y: Any) -> list[str] | None:

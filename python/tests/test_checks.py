@@ -21,6 +21,7 @@ def estimators():
     yield mk.MKLClusterer("dpm", params={"sweeps": 3})
     yield mk.MKLOneClass(params={"sweeps": 3})
     yield mk.OnlineMKLClassifier()
+    yield mk.OnlineMKLRegressor()
     yield mk.CombinedKernel()
     yield mk.MKLRegressor("evidence")
     yield mk.MKLRegressor("average", kernels="gaussian(1), linear")

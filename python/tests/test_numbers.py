@@ -238,3 +238,45 @@ def test_yes_and_no_are_read_again_at_prediction():
     reg = mk.MKLRegressor("average").fit(table, target)
     assert r2_score(target, reg.predict(table)) > 0.95
     assert reg.predict(table.iloc[[0]])[0] == reg.predict(table)[0]
+
+
+def test_numbers_of_a_stream_are_learned_saved_and_gone_on_with(tmp_path):
+    order = np.random.default_rng(0).permutation(len(y))
+    rows, numbers = X[order], np.c_[y, 5 * X[:, 2] + 1][order]
+    for method in ("ufomkl", "mklda"):
+        for target in (numbers[:, 0], numbers):
+            whole, halves = (mk.OnlineMKLRegressor(method) for _ in range(2))
+            whole.partial_fit(rows[:150], target[:150]).partial_fit(rows[150:], target[150:])
+            halves.partial_fit(rows[:150], target[:150]).save(tmp_path / "s.multikernel")
+            resumed = mk.load(tmp_path / "s.multikernel").partial_fit(rows[150:], target[150:])
+            pickled = pickle.loads(pickle.dumps(halves)).partial_fit(rows[150:], target[150:])
+            expected = whole.predict(X)
+            assert expected.shape == ((442,) if target.ndim == 1 else (442, 2))
+            for other in (resumed, pickled):
+                assert np.array_equal(other.predict(X), expected)
+                assert other.errors_ == whole.errors_
+            assert whole.errors_[0]["r2"] > 0.3
+            assert len(whole.errors_) == expected.ndim
+    assert pickle.loads(pickle.dumps(whole)).errors_ == whole.errors_
+    assert isinstance(resumed, mk.OnlineMKLRegressor)
+
+
+def test_progressive_errors_are_those_of_predictions_before_learning():
+    reg = mk.OnlineMKLRegressor(kernels="gaussian(3), linear", update_every=50)
+    reg.partial_fit(X[:100], y[:100])
+    found = []
+    for i in range(100, 160):
+        found.append(reg.predict(X[i : i + 1])[0])
+        before = reg.errors_[0]["rmse"] ** 2 * i
+        reg.partial_fit(X[i : i + 1], y[i : i + 1])
+        after = reg.errors_[0]["rmse"] ** 2 * (i + 1)
+        assert np.isclose(after - before, (y[i] - found[-1]) ** 2, rtol=1e-6, atol=1e-6 * after)
+
+
+def test_streams_of_numbers_refuse_what_they_cannot_learn():
+    with pytest.raises(ValueError, match=r"the method obscure does not predict numbers; use .*ufomkl"):
+        mk.OnlineMKLRegressor("obscure").fit(X, y)
+    with pytest.raises(ValueError, match="expected 442 x 1"):
+        mk.OnlineMKLRegressor().partial_fit(X, y).partial_fit(X, np.c_[y, y])
+    with pytest.raises(AttributeError, match="no distribution"):
+        mk.OnlineMKLRegressor().fit(X, y).predict_interval(X)

@@ -17,7 +17,16 @@ import multikernel as mk
 SECTIONS = [
     (
         "Estimators",
-        ["MKLClassifier", "MKLRegressor", "MKLSurvival", "OnlineMKLClassifier", "MKLClusterer", "MKLOneClass", "CombinedKernel"],
+        [
+            "MKLClassifier",
+            "MKLRegressor",
+            "MKLSurvival",
+            "OnlineMKLClassifier",
+            "OnlineMKLRegressor",
+            "MKLClusterer",
+            "MKLOneClass",
+            "CombinedKernel",
+        ],
     ),
     ("Data", ["Views", "stack", "survival_target", "datasets.load", "datasets.names"]),
     ("Functions", ["evaluate", "search", "report", "load", "save", "methods", "kernels", "show_versions"]),

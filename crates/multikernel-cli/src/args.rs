@@ -428,8 +428,11 @@ pub(crate) struct Online {
     /// The method, one that learns row by row [default: that of the model that is gone on from, else mklda]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) method: Option<String>,
-    /// Rows from which scales, widths of kernels and the features of LIBSVM text are taken, once and for all, before
-    /// the first of them is learned [default: 1000]
+    /// The column of numbers to predict, instead of classes: by mklda or ufomkl
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, conflicts_with = "label")]
+    pub(crate) target: Option<String>,
+    /// Rows from which scales (that of the target, too), widths of kernels and the features of LIBSVM text are taken,
+    /// once and for all, before the first of them is learned [default: 1000]
     #[arg(long, value_name = "ROWS", conflicts_with = "model")]
     pub(crate) warmup: Option<usize>,
     /// Rows between two updates of the kernel weights, which at first change after 1, 2, 4, ... 32 rows, too [default:

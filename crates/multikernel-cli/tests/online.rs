@@ -297,6 +297,101 @@ fn columns_of_all_kinds_are_learned_and_gone_on_with() {
     assert_eq!(text(&predicted.stdout).lines().count(), 401);
 }
 
+/// Rows of a category and two numbers, and a price that follows from them.
+fn prices(n: usize) -> Vec<String> {
+    let mut rng = Rng::new(5, 0);
+    let row = |i: usize| {
+        let (kind, a, b) = (rng.below(3), 4.0 * rng.uniform(), rng.uniform());
+        let price = 1000.0 + 300.0 * a.sin() + 150.0 * kind as f64 + 40.0 * (b - 0.5) * a;
+        let price = if i == 350 { "1.25e3".into() } else { format!("{price:.2}") };
+        format!("{},{a:.4},{price},{b:.4}\n", ["red", "blue", "grey"][kind])
+    };
+    (0..n).map(row).collect()
+}
+
+#[test]
+fn numbers_are_learned_told_resumed_and_gone_on_with() {
+    let bench = Bench::new();
+    let rows = prices(600);
+    let write = |name: &str, rows: &[String]| {
+        std::fs::write(bench.path(name), format!("kind,a,price,b\n{}", rows.concat())).unwrap();
+    };
+    write("all.csv", &rows);
+    write("half.csv", &rows[..300]);
+    write("rest.csv", &rows[300..]);
+    for method in ["ufomkl", "mklda"] {
+        let settings = format!("--target price --method {method} --warmup 100");
+        let output = bench.run(&format!("all.csv {settings} --predictions whole.csv --out whole --json"));
+        let told = text(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        assert!(told.contains("price: standardised by the first 100 rows, mean 1"), "{told}");
+        let last: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+        assert_eq!((&last["rows"], &last["target"], last.get("accuracy")), (&600.into(), &"price".into(), None));
+        // What is told is what was predicted.
+        let found = predictions(&bench.text("whole.csv"));
+        let pairs: Vec<(f64, f64)> = found.iter().map(|(y, f)| (y.parse().unwrap(), f.parse().unwrap())).collect();
+        assert_eq!(pairs[350].0, 1250.0);
+        let mean = pairs.iter().map(|pair| pair.0).sum::<f64>() / 600.0;
+        let sum = |f: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(f).sum::<f64>();
+        let (errors, spread) = (sum(&|(y, f)| (y - f).powi(2)), sum(&|(y, _)| (y - mean).powi(2)));
+        let close = |name: &str, expected: f64| {
+            let found = last[name].as_f64().unwrap();
+            assert!((found - expected).abs() < 1e-9 * expected.abs(), "{name}: {found} {expected}");
+        };
+        close("r2", 1.0 - errors / spread);
+        close("rmse", (errors / 600.0).sqrt());
+        close("mae", sum(&|(y, f)| (y - f).abs()) / 600.0);
+        assert!(last["r2"].as_f64().unwrap() > 0.6, "{method}: {}", last["r2"]);
+        // A run that ends without --out leaves its checkpoint, from which the whole stream is gone on with.
+        bench.good(&format!("half.csv {settings} --predictions part.csv --checkpoint c"));
+        let output = bench
+            .run(&format!("all.csv {settings} --predictions part.csv --checkpoint c --resume --out resumed --json"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(bench.read("whole") == bench.read("resumed"), "{method}");
+        assert_eq!(bench.text("whole.csv"), bench.text("part.csv"));
+        let again: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+        let kept = ["r2", "rmse", "mae", "since_last", "n_support", "kernels"];
+        assert!(kept.iter().all(|name| again[name] == last[name]), "{again} {last}");
+        // In two halves with a model between, and with the target under its own name.
+        bench.good(&format!("half.csv {settings} --predictions one.csv --out m"));
+        bench.good("rest.csv --model m --predictions two.csv --out m2");
+        let halves = [predictions(&bench.text("one.csv")), predictions(&bench.text("two.csv"))].concat();
+        assert_eq!(halves, found);
+        let mut predict = Command::new(MULTIKERNEL);
+        let predicted =
+            predict.args(["predict", "m2", "rest.csv", "--quiet"]).current_dir(bench.path("")).output().unwrap();
+        assert!(text(&predicted.stdout).starts_with("price\n"), "{predicted:?}");
+        assert_eq!(text(&predicted.stdout).lines().count(), 301);
+    }
+    let table = bench.good("all.csv --target price");
+    assert!(table.starts_with("        rows        R2  since last          RMSE   support"), "{table}");
+}
+
+#[test]
+fn targets_that_are_none_are_told() {
+    let bench = Bench::new();
+    let rows = prices(60);
+    let mut odd = rows.clone();
+    odd[30] = "red,1,cheap,2\n".into();
+    std::fs::write(bench.path("odd.csv"), format!("kind,a,price,b\n{}", odd.concat())).unwrap();
+    std::fs::write(bench.path("good.csv"), format!("kind,a,price,b\n{}", rows.concat())).unwrap();
+    let error = "odd.csv:32:3: 'cheap' for the target 'price' is not a number; correct or remove the row";
+    assert!(bench.bad("odd.csv --target price --quiet").ends_with(error));
+    let output = bench.run("odd.csv --target price --on-error skip --json");
+    assert!(text(&output.stderr).contains(&format!("skipped {error}")), "{}", text(&output.stderr));
+    let last: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+    assert_eq!((&last["rows"], &last["skipped"]), (&59.into(), &1.into()));
+    let error = bench.bad("good.csv --target cost");
+    assert!(error.starts_with("--target: good.csv has no column 'cost'"), "{error}");
+    let error = bench.bad("good.csv --target price --method obscure");
+    assert!(error.starts_with("the method obscure does not predict numbers; use "), "{error}");
+    bench.good("good.csv --label kind --out m");
+    assert_eq!(
+        bench.bad("good.csv --model m --target price"),
+        "--target cannot be given: the model to go on from predicts classes"
+    );
+}
+
 #[test]
 fn model_that_is_gone_on_from_says_how() {
     let bench = Bench::new();

@@ -152,14 +152,15 @@ pub fn check_two_class_method_with(method: impl Method, settings: &[(&str, &str)
 }
 
 fn check_on(method: impl Method, settings: &[(&str, &str)], sets: &[Dataset]) -> Result<()> {
-    let (name, targets) = (Method::about(&method).name, Method::targets(&method));
+    let name = Method::about(&method).name;
     let registry = Registry::standard().with(method);
     let plan = Plan::from_registry(&registry, name)?.seed(5);
     let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))?;
     let folder = Scratch::new()?;
     let numbers = if plan.params().method().takes_counts() { some_counts()? } else { some_numbers()? };
     let others = [numbers, some_times()?];
-    let (able, unable): (Vec<&Dataset>, _) = others.iter().partition(|data| targets.contains(&data.target.kind()));
+    let (able, unable): (Vec<&Dataset>, _) =
+        others.iter().partition(|data| plan.targets().contains(&data.target.kind()));
     for data in unable {
         ensure(train(&plan, data, 1).is_err(), || format!("{name} on {}: was accepted", data.name))?;
     }

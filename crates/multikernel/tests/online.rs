@@ -1,6 +1,6 @@
 //! Streams: the same bits however rows are cut into calls, saved and loaded, or spread over threads.
 
-use multikernel::data::{Dataset, Samples, bundled};
+use multikernel::data::{Dataset, Numbers, Samples, bundled};
 use multikernel::dist::Rng;
 use multikernel::plan::Registry;
 use multikernel::{Matrix, Model, Online, OnlineOptions, Plan, Pool};
@@ -317,4 +317,155 @@ fn methods_that_learn_from_streams_are_the_ones_the_message_names() {
     };
     let names: Vec<&str> = registry.names().into_iter().filter(learns).collect();
     assert_eq!(names, ["mklda", "ufomkl", "obscure"]);
+}
+
+/// Numbers that follow from the columns of a bundled set, in random order.
+fn numbers(set: &str, n_numbers: usize) -> (Dataset, Matrix) {
+    let data = Stream::new(set).data;
+    let rows = data.samples.features().to_dense().unwrap().into_owned();
+    let n = rows.n_rows();
+    let mut rng = Rng::new(4, 4);
+    let mean = |j: usize| rows.column(j).iter().sum::<f64>() / n as f64;
+    let values = Matrix::from_fn(n, n_numbers, |i, t| {
+        let x = |j: usize| -> f64 { rows.get(i, j) / mean(j) };
+        500.0 + 30.0 * [x(0) * x(1), (3.0 * x(2)).sin()][t] + 3.0 * (rng.uniform() - 0.5)
+    });
+    let names = ["a", "b"][..n_numbers].iter().map(|name| name.to_string()).collect();
+    let numbers = Numbers::new(names, values.clone()).unwrap();
+    (Dataset::of_numbers(set, data.samples, numbers).unwrap(), values)
+}
+
+#[test]
+fn stream_of_numbers_is_the_same_however_it_is_cut_saved_loaded_and_threaded() {
+    for (method, bank, n_numbers, budget, update_every) in [
+        ("mklda", FORTY, 2, None, 100),
+        ("mklda", SMALL_BANK, 1, Some(40), 30),
+        ("ufomkl", FORTY, 1, None, 130),
+        ("ufomkl", SMALL_BANK, 2, Some(60), 7),
+        ("ufomkl", FORTY, 1, Some(3), 1000),
+    ] {
+        let ((data, values), plan) = (numbers("vehicle", n_numbers), plan(method, bank));
+        let (one, two) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
+        let (n, options) = (values.n_rows(), OnlineOptions { budget, update_every });
+        let first = data.select(&(0..50).collect::<Vec<_>>());
+        let mut whole = Online::begin(&plan, &first, &options, &two).unwrap();
+        let predicted = whole.learn_numbers(&data.samples, &values, &two).unwrap();
+        let expected = bytes(&whole, "numbers");
+        let mut rng = Rng::new(8, 0);
+        let mut parts = Online::begin(&plan, &first, &options, &one).unwrap();
+        let (mut at, mut again) = (0, vec![]);
+        while at < n {
+            let end = (at + if at < 80 { 1 } else { 1 + rng.below(90) }).min(n);
+            let rows: Vec<usize> = (at..end).collect();
+            let found = parts.learn_numbers(&data.samples.select_rows(&rows), &values.select_rows(&rows), &one);
+            again.extend(found.unwrap().into_data());
+            if [71, 300].iter().any(|k| (at..end).contains(k)) {
+                let model = Model::from_bytes(&bytes(&parts, "numbers")).unwrap();
+                parts = Online::from_model(model, &plan, &OnlineOptions::default(), &one).unwrap();
+                assert!(parts.is_continued() && parts.n_rows() == end as u64);
+            }
+            at = end;
+        }
+        assert!(again == predicted.data(), "{method}");
+        assert!(bytes(&parts, "numbers") == expected, "{method}: the models differ");
+        assert_eq!(parts.errors(), whole.errors());
+        // What was told is what was predicted.
+        for (t, errors) in whole.errors().iter().enumerate() {
+            let mean = values.column(t).iter().sum::<f64>() / n as f64;
+            let part = |f: &dyn Fn(usize) -> f64| (0..n).map(|i| f(i).powi(2)).sum::<f64>();
+            let r2 = 1.0 - part(&|i| values.get(i, t) - predicted.get(i, t)) / part(&|i| values.get(i, t) - mean);
+            assert!((errors.r2().unwrap() - r2).abs() < 1e-9 && errors.n_rows() == n as u64);
+        }
+        assert!(whole.n_support() <= budget.unwrap_or(usize::MAX));
+        // The model predicts what the stream would: the next row's numbers.
+        let model = whole.model().unwrap();
+        let told = model.numbers().unwrap().predict(&data.samples).unwrap();
+        let next = whole.learn_numbers(&data.samples.select_rows(&[5]), &values.select_rows(&[5]), &two).unwrap();
+        for t in 0..n_numbers {
+            assert!((told.get(5, t) - next.get(0, t)).abs() < 1e-9 * next.get(0, t).abs());
+        }
+    }
+}
+
+/// With one kernel its weight is 1 throughout, and the learner is a sum over the rows with steps of its rule.
+#[test]
+fn stream_of_numbers_takes_the_steps_of_its_rule() {
+    let (data, values) = numbers("wdbc", 1);
+    let pool = Pool::new(1).unwrap();
+    let plan = plan("ufomkl", "gaussian(4)").set("c", "0.5").unwrap().set("epsilon", "0.05").unwrap();
+    let first = data.select(&(0..100).collect::<Vec<_>>());
+    let mut online = Online::begin(&plan, &first, &OnlineOptions::default(), &pool).unwrap();
+    let predicted = online.learn_numbers(&data.samples, &values, &pool).unwrap();
+    let column = |rows: &Dataset, j: usize| rows.samples.features().to_dense().unwrap().column(j);
+    let (n, n_columns) = (values.n_rows(), data.samples.names().len());
+    let scaled = |numbers: &[f64], first: &[f64]| -> Vec<f64> {
+        let mean = first.iter().sum::<f64>() / first.len() as f64;
+        let deviation = (first.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / first.len() as f64).sqrt();
+        numbers.iter().map(|x| (x - mean) / deviation).collect()
+    };
+    let x: Vec<Vec<f64>> = (0..n_columns).map(|j| scaled(&column(&data, j), &column(&first, j))).collect();
+    let y = scaled(&values.column(0), &values.column(0)[..100]);
+    let found = scaled(&predicted.column(0), &values.column(0)[..100]);
+    let kernel = |a: usize, b: usize| (-(0..n_columns).map(|j| (x[j][a] - x[j][b]).powi(2)).sum::<f64>() / 32.0).exp();
+    let mut steps: Vec<f64> = vec![];
+    for i in 0..n {
+        let f: f64 = steps.iter().enumerate().map(|(k, step)| step * kernel(k, i)).sum();
+        assert!((f - found[i]).abs() < 1e-9, "{i}: {f} {}", found[i]);
+        let error = y[i] - f;
+        steps.push((error.abs() - 0.05).max(0.0).min(0.5 / (i as f64 + 1.0).sqrt()).copysign(error));
+    }
+}
+
+#[test]
+fn streams_of_numbers_refuse_what_is_none_of_theirs() {
+    let (data, values) = numbers("wdbc", 1);
+    let pool = Pool::new(1).unwrap();
+    let begin = |plan: &Plan, data: &Dataset| Online::begin(plan, data, &OnlineOptions::default(), &pool);
+    let message = begin(&plan("obscure", FORTY), &data).unwrap_err().to_string();
+    assert!(message.starts_with("the method obscure does not predict numbers; use "), "{message}");
+    assert!(message.contains("mklda") && message.contains("ufomkl"), "{message}");
+    let mut online = begin(&plan("ufomkl", FORTY), &data).unwrap();
+    let message = online.learn(&data.samples, &vec!["p".to_string(); values.n_rows()], &pool).unwrap_err().to_string();
+    assert_eq!(message, "the stream predicts numbers (a); learn them with `learn_numbers`");
+    assert!(online.model().is_err());
+    let mut odd = values.clone();
+    odd.row_mut(3)[0] = f64::NAN;
+    let message = online.learn_numbers(&data.samples, &odd, &pool).unwrap_err().to_string();
+    assert_eq!(message, "row 4: the target 'a' is missing; remove the row, or fill in a finite number");
+    let wide = Matrix::zeros(values.n_rows(), 2);
+    assert!(online.learn_numbers(&data.samples, &wide, &pool).unwrap_err().to_string().contains("expected 569 x 1"));
+    // A model of classes is no stream of numbers, and one from a table gives its scales and units.
+    let table = plan("average", FORTY).train(&data).unwrap();
+    let model = Model::from_bytes(&table.to_bytes().unwrap()).unwrap();
+    let mut online = Online::from_model(model, &plan("ufomkl", FORTY), &OnlineOptions::default(), &pool).unwrap();
+    assert!(!online.is_continued() && online.number_names() == ["a"]);
+    let first = online.learn_numbers(&data.samples, &values, &pool).unwrap().get(0, 0);
+    let mean = values.column(0).iter().sum::<f64>() / values.n_rows() as f64;
+    assert!((first - mean).abs() < 1e-9 * mean);
+}
+
+#[test]
+fn stream_of_numbers_goes_on_after_rows_that_teach_nothing_and_kernels_that_drop_out() {
+    let (data, mut values) = numbers("wdbc", 1);
+    let pool = Pool::new(1).unwrap();
+    let first = data.select(&(0..100).collect::<Vec<_>>());
+    let mean = values.column(0)[..100].iter().sum::<f64>() / 100.0;
+    let r2 = |plan: &Plan, values: &Matrix| {
+        let mut online = Online::begin(plan, &first, &OnlineOptions::default(), &pool).unwrap();
+        online.learn_numbers(&data.samples, values, &pool).unwrap();
+        online.errors()[0].r2().unwrap()
+    };
+    for method in ["ufomkl", "mklda"] {
+        let plain = r2(&plan(method, SMALL_BANK), &values);
+        assert!(plain > 0.5, "{method}: {plain}");
+        // The first rows are predicted to within epsilon, and so none of them is learned.
+        let before = values.clone();
+        (0..3).for_each(|i| values.row_mut(i)[0] = mean);
+        let later = r2(&plan(method, SMALL_BANK), &values);
+        assert!((later - plain).abs() < 0.1, "{method}: {later} {plain}");
+        values = before;
+    }
+    // So much alpha that all kernels drop out at times.
+    let sparse = plan("ufomkl", SMALL_BANK).set("alpha", "0.3").unwrap();
+    assert!(r2(&sparse, &values) > 0.1, "{}", r2(&sparse, &values));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use multikernel::OnlineOptions;
 use multikernel::data::{Batch, Features};
-use multikernel::plan::{Model, Plan};
+use multikernel::plan::{Model, Plan, StreamErrors};
 
 use crate::args;
 
@@ -27,10 +27,27 @@ pub(super) struct Counters {
     hash: u64,
     /// Number of rows that scales, kernels and features were set from; 0 if they came from a model.
     pub(super) first: u64,
+    /// The errors of a stream of numbers before this run, and at the last printed line.
+    errors: Option<Moments>,
+}
+
+/// The errors at two moments, as words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moments {
+    begun: [u64; 7],
+    printed: [u64; 7],
 }
 
 const NAMES: [&str; 8] =
     ["rows", "correct", "refused", "line", "printed_rows", "printed_correct", "rows_hash", "first_rows"];
+
+/// The moments whose errors a memo holds.
+const BEGUN: &str = "errors_before";
+const PRINTED: &str = "errors_printed";
+
+fn word(moment: &str, k: usize) -> String {
+    format!("{moment}_{k}")
+}
 
 impl Counters {
     /// The counters in a memo; `None` unless it is that of a run.
@@ -39,14 +56,34 @@ impl Counters {
         let [rows, correct, refused, line, printed_rows, printed_correct, hash, first] = values[..] else {
             return None;
         };
-        Some(Counters { rows, correct, refused, line, printed: (printed_rows, printed_correct), hash, first })
+        let words = |moment: &str| -> Option<[u64; 7]> {
+            let found: Vec<u64> = (0..7).map(|k| memo.get(&word(moment, k)).copied()).collect::<Option<_>>()?;
+            found.try_into().ok()
+        };
+        let errors = words(BEGUN).zip(words(PRINTED)).map(|(begun, printed)| Moments { begun, printed });
+        Some(Counters { rows, correct, refused, line, printed: (printed_rows, printed_correct), hash, first, errors })
     }
 
     fn memo(&self) -> impl Iterator<Item = (String, u64)> {
         let (printed_rows, printed_correct) = self.printed;
         let values =
             [self.rows, self.correct, self.refused, self.line, printed_rows, printed_correct, self.hash, self.first];
-        NAMES.into_iter().map(String::from).zip(values)
+        let moments = self.errors.iter().flat_map(|errors| [(BEGUN, errors.begun), (PRINTED, errors.printed)]);
+        let words = moments
+            .flat_map(|(moment, words)| words.into_iter().enumerate().map(move |(k, value)| (word(moment, k), value)));
+        NAMES.into_iter().map(String::from).zip(values).chain(words)
+    }
+
+    /// Before the first row of this run, which has these errors from earlier ones.
+    pub(super) fn with_errors(self, errors: Option<&StreamErrors>) -> Self {
+        let errors = errors.map(StreamErrors::to_words).map(|begun| Moments { begun, printed: begun });
+        Counters { errors, ..self }
+    }
+
+    /// The errors of this run, and of the rows since the last line of the table, given those over all runs.
+    pub(super) fn errors(&self, now: &StreamErrors) -> [StreamErrors; 2] {
+        let since = |words: [u64; 7]| now.since(&StreamErrors::from_words(words));
+        self.errors.map_or([*now; 2], |errors| [since(errors.begun), since(errors.printed)])
     }
 
     /// Before any row; scales, kernels and features are set from `first` rows.
@@ -69,9 +106,12 @@ impl Counters {
         (self.rows - self.printed.0, self.correct - self.printed.1)
     }
 
-    /// Records that a line of the table was printed.
-    pub(super) fn print_line(&mut self) {
+    /// Records that a line of the table was printed, when numbers had these errors.
+    pub(super) fn print_line(&mut self, errors: Option<&StreamErrors>) {
         self.printed = (self.rows, self.correct);
+        if let (Some(moments), Some(errors)) = (&mut self.errors, errors) {
+            moments.printed = errors.to_words();
+        }
     }
 
     /// Counts row `i` of a batch as seen.
@@ -110,7 +150,12 @@ pub(super) struct Setup {
     pub(super) options: OnlineOptions,
     warmup: Option<usize>,
     has_model: bool,
+    /// Whether the bank was given; else it follows from the method and the columns of the rows.
+    has_bank: bool,
 }
+
+/// Whether a stored run was given its bank, among the numbers of its memo.
+const HAS_BANK: &str = "has_bank";
 
 impl Setup {
     pub(super) fn new(args: &args::Online, plan: &Plan) -> Self {
@@ -119,7 +164,7 @@ impl Setup {
             OnlineOptions { budget: args.budget, update_every: args.update_every.unwrap_or(default.update_every) };
         let has_model = args.model.is_some();
         let warmup = (!has_model).then(|| args.warmup.unwrap_or(super::WARMUP));
-        Setup { plan: plan.clone(), options, warmup, has_model }
+        Setup { plan: plan.clone(), options, warmup, has_model, has_bank: args.choices.kernels.is_some() }
     }
 
     /// Options under the names of their flags; 0 for `None`.
@@ -134,7 +179,8 @@ impl Setup {
 
     /// What is stored with the learner.
     pub(super) fn memo(&self, counters: &Counters) -> BTreeMap<String, u64> {
-        counters.memo().chain(self.numbers().map(|(name, value)| (name.to_string(), value))).collect()
+        let numbers = self.numbers().map(|(name, value)| (name.to_string(), value));
+        counters.memo().chain(numbers).chain([(HAS_BANK.to_string(), u64::from(self.has_bank))]).collect()
     }
 
     /// Whether the numbers of a checkpoint match this run.
@@ -144,7 +190,9 @@ impl Setup {
             let then = memo.get(name).copied().unwrap_or(0);
             same(path, name, &word(then), &word(now))?;
         }
-        Ok(())
+        let whose = |given: bool| if given { "given" } else { "those of the method" };
+        let then = memo.get(HAS_BANK).map_or(self.has_bank, |&given| given != 0);
+        same(path, "kernels", whose(then), whose(self.has_bank))
     }
 
     /// Whether the settings of a checkpoint match this run.
@@ -157,7 +205,9 @@ impl Setup {
             same(path, name, then, now(name))?;
         }
         if !self.has_model {
-            same(path, "kernels", model.kernels().bank().unwrap_or("none"), now("kernels"))?;
+            if self.has_bank {
+                same(path, "kernels", model.kernels().bank().unwrap_or("none"), now("kernels"))?;
+            }
             same(path, "scale", model.input().scale().word(), now("scale"))?;
         }
         Ok(())
@@ -199,14 +249,14 @@ mod tests {
             counters.learned(&one, 0);
             assert_eq!(until == 1, counters.is_line_due(), "{}", counters.rows);
             if counters.is_line_due() {
-                counters.print_line();
+                counters.print_line(None);
                 printed.push(counters.rows);
             }
         }
         assert_eq!(printed, [1, 2, 4, 8, 16, 32, 64]);
         assert_eq!(counters.since_line(), (36, 0));
         // A line printed in between, at a stop, does not shift later ones.
-        counters.print_line();
+        counters.print_line(None);
         assert_eq!((counters.until_line(1000), counters.until_line(20), counters.is_line_due()), (28, 20, false));
     }
 
@@ -215,7 +265,15 @@ mod tests {
         let mut counters = Counters { correct: 1, refused: 2, printed: (3, 4), ..Counters::default() };
         counters.learned(&batch(&[1.0, 2.0], &["p"]), 0);
         let mut memo: BTreeMap<String, u64> = counters.memo().collect();
-        assert_eq!(Counters::from_memo(&memo), Some(counters));
+        assert_eq!(Counters::from_memo(&memo), Some(counters.clone()));
+        let mut errors = StreamErrors::new(1.0, 2.0);
+        errors.add(3.0, 2.5);
+        let mut of_numbers = counters.with_errors(Some(&errors));
+        errors.add(4.0, 4.5);
+        of_numbers.print_line(Some(&errors));
+        errors.add(5.0, 5.0);
+        assert_eq!(Counters::from_memo(&of_numbers.memo().collect()), Some(of_numbers.clone()));
+        assert_eq!(of_numbers.errors(&errors).map(|errors| errors.n_rows()), [2, 1]);
         memo.remove("line");
         assert_eq!(Counters::from_memo(&memo), None);
     }

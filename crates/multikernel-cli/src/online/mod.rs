@@ -9,12 +9,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use multikernel::data::{Batch, OnError, RowStream};
+use multikernel::data::{Batch, OnError, RowStream, Samples};
 use multikernel::file;
 use multikernel::plan::{Model, Plan, Registry};
-use multikernel::report::{StreamEnd, StreamLine, count};
+use multikernel::report::{StreamEnd, StreamLine, StreamScore, count};
 use multikernel::run::{Control, Observer, Stop};
-use multikernel::{Error, Online, Place, Pool};
+use multikernel::{Error, Matrix, Online, Place, Pool};
 
 use crate::args;
 use crate::bar::Bar;
@@ -152,9 +152,25 @@ impl<'a> Job<'a> {
     fn open(&self, known: &Known) -> Result<RowStream<'a>> {
         let expect = known.online().filter(|_| self.args.model.is_some()).map(Online::expect);
         let mut options = data::options_of(&self.args.columns, expect)?;
+        options.target = self.target(known)?.into_iter().collect();
         options.memory = memory::limit(None)?;
         let source = Source::open(&self.args.stream, self.control.clone())?;
         Ok(RowStream::open(source, self.name, &options).map_err(|error| self.stopped(error))?)
+    }
+
+    /// The column of numbers to predict: as given, or the model's.
+    fn target(&self, known: &Known) -> Result<Option<String>> {
+        let given = self.args.target.clone();
+        let Some(online) = known.online() else { return Ok(given) };
+        match (online.number_names(), given) {
+            ([], Some(_)) => bail!("--target cannot be given: the model to go on from predicts classes"),
+            ([], None) => Ok(None),
+            ([name], given) => Ok(Some(given.unwrap_or_else(|| name.clone()))),
+            (names, _) => {
+                let names = names.join(", ");
+                bail!("the model predicts several numbers ({names}), and a stream has one; go on from it in Rust")
+            }
+        }
     }
 
     /// The rows that scales, kernels and features are set from; with a model, those available now.
@@ -171,6 +187,7 @@ impl<'a> Job<'a> {
             bail!("{name}: the stream ended without a row to learn from; give at least one");
         };
         stream.notes().iter().for_each(|note| self.bar.note(&format!("{name}: {}", flags::text(note))));
+        self.spelling.of_numbers = self.target(known)?.is_some();
         if let Some(online) = known.online() {
             self.spelling.know(online.classes());
         }
@@ -315,6 +332,8 @@ impl Skipped {
 /// the class `1`.
 #[derive(Default)]
 struct Spelling {
+    /// Whether labels are numbers, no classes: those stay as they are.
+    of_numbers: bool,
     known: HashSet<String>,
     numbers: HashMap<u64, String>,
 }
@@ -330,6 +349,9 @@ impl Spelling {
     }
 
     fn respell(&mut self, labels: &mut [String]) {
+        if self.of_numbers {
+            return;
+        }
         for label in labels {
             if self.known.contains(label.as_str()) {
                 continue;
@@ -391,9 +413,19 @@ impl<'a> Run<'a> {
             job.bar.note(&format!("going on from {}, which has learned {n} rows", path.display()));
         }
         if let (Some(path), None, false) = (&job.args.model, &resumed, online.is_continued()) {
-            let path = path.display();
-            job.bar.note(&format!("{path} was not learned online: only its scales, kernels and classes are taken"));
+            let (path, is_numbers) = (path.display(), !online.number_names().is_empty());
+            let last = if is_numbers { "units" } else { "classes" };
+            job.bar.note(&format!("{path} was not learned online: only its scales, kernels and {last} are taken"));
         }
+        if let (true, None, [(mean, deviation)], [name]) =
+            (waits, &resumed, &online.number_units()[..], online.number_names())
+        {
+            let n = count(first.lines.len(), "row");
+            job.bar.note(&format!(
+                "{name}: standardised by the first {n}, mean {mean:.6}, standard deviation {deviation:.6}"
+            ));
+        }
+        let begun = begun.with_errors(online.errors().first());
         let now = Instant::now();
         Ok(Run {
             job,
@@ -519,7 +551,7 @@ impl<'a> Run<'a> {
         let rows: Vec<usize> = (start..end).collect();
         let (correct, n_rows) = (self.online.n_correct(), self.online.n_rows());
         let samples = batch.samples.select_rows(&rows);
-        let predicted = match self.online.learn(&samples, &batch.labels[start..end], &self.job.pool) {
+        let predicted = match self.learned(&samples, &batch.labels[start..end]) {
             Ok(predicted) => predicted,
             Err(Error::Input(_)) if end - start > 1 && self.online.n_rows() == n_rows => {
                 return (start..end).try_for_each(|i| self.learn(batch, i, i + 1));
@@ -535,15 +567,31 @@ impl<'a> Run<'a> {
             }
             Err(error) => return Err(error.into()),
         };
-        for (i, code) in (start..end).zip(predicted) {
+        for (i, predicted) in (start..end).zip(predicted) {
             self.counters.learned(batch, i);
             if let Some(predictions) = &mut self.predictions {
-                let class = code.and_then(|code| self.online.classes().get(code));
-                predictions.add(self.counters.rows, &batch.labels[i], class.map(String::as_str))?;
+                predictions.add(self.counters.rows, &batch.labels[i], predicted.as_deref())?;
             }
         }
         self.counters.correct += self.online.n_correct() - correct;
         Ok(())
+    }
+
+    /// Learns rows. Returns what was predicted for them before, as text; nothing while no class is known.
+    fn learned(&mut self, samples: &Samples, labels: &[String]) -> multikernel::Result<Vec<Option<String>>> {
+        let pool = &self.job.pool;
+        let Some(name) = self.online.number_names().first() else {
+            let found = self.online.learn(samples, labels, pool)?;
+            let class = |code: Option<usize>| code.and_then(|code| self.online.classes().get(code)).cloned();
+            return Ok(found.into_iter().map(class).collect());
+        };
+        let number = |label: &String| {
+            let value = label.parse::<f64>().ok().filter(|value| value.is_finite());
+            value.ok_or_else(|| Error::Input(format!("'{label}' for the target '{name}' is not a number").into()))
+        };
+        let values = labels.iter().map(number).collect::<multikernel::Result<Vec<f64>>>()?;
+        let found = self.online.learn_numbers(samples, &Matrix::from_vec(values.len(), 1, values)?, pool)?;
+        Ok(found.data().iter().map(|value| Some(value.to_string())).collect())
     }
 
     /// The next line of the table.
@@ -551,10 +599,19 @@ impl<'a> Run<'a> {
         let (rows, correct) = self.counters.since_line();
         let seconds = self.last_line.0.elapsed().as_secs_f64();
         let learned = self.counters.rows - self.last_line.1;
+        let score = match self.online.errors().first() {
+            None => StreamScore::Accuracy {
+                all: share(self.counters.correct, self.counters.rows).unwrap_or(0.0),
+                since_last: share(correct, rows),
+            },
+            Some(errors) => {
+                let [all, since_last] = self.counters.errors(errors);
+                StreamScore::Errors { r2: all.r2(), since_last: since_last.r2(), rmse: all.rmse(), mae: all.mae() }
+            }
+        };
         StreamLine {
             rows: self.counters.rows,
-            accuracy: share(self.counters.correct, self.counters.rows).unwrap_or(0.0),
-            since_last: share(correct, rows),
+            score,
             n_support: self.online.n_support(),
             rows_per_second: (seconds > 0.0 && learned > 0).then(|| learned as f64 / seconds),
             kernels: self.online.kernel_names().into_iter().zip(self.online.weights()).collect(),
@@ -566,7 +623,7 @@ impl<'a> Run<'a> {
         let text = match (self.job.args.json, self.is_headed) {
             (true, _) => line.to_json(end) + "\n",
             (false, true) => terminal::escaped(&format!("{line}\n")).into_owned(),
-            (false, false) => terminal::escaped(&format!("{}{line}\n", StreamLine::header())).into_owned(),
+            (false, false) => terminal::escaped(&format!("{}{line}\n", line.header())).into_owned(),
         };
         self.is_headed = true;
         if self.is_heard {
@@ -576,7 +633,7 @@ impl<'a> Run<'a> {
                 printed => printed?,
             }
         }
-        self.counters.print_line();
+        self.counters.print_line(self.online.errors().first());
         self.last_line = (Instant::now(), self.counters.rows);
         Ok(())
     }
@@ -584,10 +641,13 @@ impl<'a> Run<'a> {
     /// Shows the run's progress on a terminal.
     fn show(&mut self) {
         let (name, counters) = (self.job.name, &self.counters);
-        let accuracy = share(counters.correct, counters.rows).unwrap_or(0.0);
+        let (figure, value) = match self.online.errors().first() {
+            None => ("accuracy", share(counters.correct, counters.rows).unwrap_or(0.0)),
+            Some(errors) => ("R2", counters.errors(errors)[0].r2().unwrap_or(0.0)),
+        };
         let n_support = self.online.n_support();
-        self.job.bar.live(|| format!("{name}: {} rows, accuracy {accuracy:.4}, support {n_support}", counters.rows));
-        self.job.bar.figure("accuracy", counters.rows, accuracy);
+        self.job.bar.live(|| format!("{name}: {} rows, {figure} {value:.4}, support {n_support}", counters.rows));
+        self.job.bar.figure(figure, counters.rows, value);
     }
 
     /// Writes the checkpoint, after the predictions it relies on.
@@ -596,7 +656,8 @@ impl<'a> Run<'a> {
             predictions.sync()?;
         }
         // With a single class there is no model yet, and little is lost.
-        if let Some(path) = self.job.args.checkpoint.as_ref().filter(|_| self.online.classes().len() > 1) {
+        let is_model = self.online.classes().len() > 1 || !self.online.number_names().is_empty();
+        if let Some(path) = self.job.args.checkpoint.as_ref().filter(|_| is_model) {
             self.online.set_memo(self.job.setup.memo(&self.counters));
             self.online.save(path)?;
         }
@@ -627,6 +688,7 @@ impl<'a> Run<'a> {
             stop: stop.to_string(),
             skipped,
             classes: self.online.classes().to_vec(),
+            target: self.online.number_names().first().cloned(),
             total_rows: self.online.n_rows(),
             // Without two classes there is no model yet, and nothing to warn of.
             warnings: self.online.model().map_or_else(|_| vec![], |model| model.training().warnings()),

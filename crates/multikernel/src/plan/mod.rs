@@ -2,6 +2,7 @@
 //! fitted model, and everything around a fit (shares, probabilities, forecasts, streams).
 
 mod by_kind;
+mod errors;
 mod forecast;
 #[cfg(test)]
 mod hostile;
@@ -19,6 +20,7 @@ mod tests;
 mod views;
 
 pub use crate::run::Calibration;
+pub use errors::StreamErrors;
 pub use forecast::Forecast;
 pub use model::{
     Model, ModelClusters, ModelInput, ModelKernels, ModelNumbers, ModelTimes, Parts, PartsBy, Prediction, Training,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::model::{Header, Kept, Learned, Model, kernel_name, ordered};
-use super::plan::Plan;
+use super::errors::StreamErrors;
+use super::model::{Header, Kept, Learned, Model, Units, kernel_name, ordered};
+use super::plan::{Plan, as_given};
 use super::prepare::layout;
 
 use super::registry::STREAMING_METHODS;
-use crate::data::{Dataset, Expect, Preprocessor, Samples};
+use crate::data::{Dataset, Expect, Numbers, Preprocessor, Samples, TargetKind};
 use crate::error::{Error, Place, Remedy, Result, message};
 use crate::file::Record;
 use crate::kernel::{Columns, Kernel};
@@ -46,7 +47,7 @@ impl Default for OnlineOptions {
 /// Preprocessing, kernel widths and the order of features are frozen from the first rows ([`Online::begin`]) or taken
 /// from a model ([`Online::from_model`]); new classes may appear at any time. [`Online::model`] is a model like any
 /// other, and a stream can resume from it: one stream learned in one go, or in two halves with save and load between,
-/// gives the same result bit for bit. Cost per row: one kernel value per point kept, whatever the number of Gaussians
+/// gives the same result bit for bit. Numbers are learned by [`Online::learn_numbers`]. Cost per row: one kernel value per point kept, whatever the number of Gaussians
 /// on the same columns (from 32 on).
 ///
 /// ```
@@ -69,6 +70,9 @@ pub struct Online {
     learner: Box<dyn Learner>,
     n_rows: u64,
     n_correct: u64,
+    /// The units of the numbers to predict, and their errors so far; none of classes.
+    units: Option<Units>,
+    errors: Vec<StreamErrors>,
     memo: BTreeMap<String, u64>,
     continued: bool,
     stop: Stop,
@@ -108,15 +112,18 @@ fn learner(plan: &Plan, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
 }
 
 impl Online {
-    /// Freezes preprocessing, kernels and the order of features from the warm-up rows. Nothing is learned from their
-    /// labels: pass them to [`Online::learn`] next.
+    /// Freezes preprocessing, kernels and the order of features from the warm-up rows; if these have numbers to
+    /// predict, also the mean and the standard deviation of these. Nothing else is learned from what is to be
+    /// predicted: pass the rows to [`Online::learn`] or [`Online::learn_numbers`] next.
     pub fn begin(plan: &Plan, warmup: &Dataset, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
         let samples = &warmup.samples;
         if !samples.views().is_empty() || !samples.grams().is_empty() {
             return Err(Error::input("a stream is one table: views and Gram matrices cannot be learned online"));
         }
+        plan.check_target(warmup)?;
         let (n_classes, n_rows) = (warmup.labels.n_classes(), samples.n_samples());
-        if n_classes > MANY_CLASSES && 2 * n_classes > n_rows {
+        let is_classes = warmup.target.kind() == TargetKind::Classes;
+        if is_classes && n_classes > MANY_CLASSES && 2 * n_classes > n_rows {
             return Err(Error::input(message![
                 format!("the first {n_rows} rows have {n_classes} labels: a number or an id is no class; "),
                 "choose the class column with ",
@@ -132,18 +139,21 @@ impl Online {
         let mut header = plan.header(warmup, preparation.bank.as_ref(), &kernels, plan.params(), warmup.fingerprint());
         header.classes = vec![];
         let alone = kernels_alone(plan, &kernels, preprocessor.names().len(), pool)?;
+        let (_, units) = as_given(&warmup.target, false);
         let begin = Begin {
             kernels: &alone,
             budget: options.budget,
             update_every: options.update_every,
             n_classes: 0,
+            n_numbers: units.as_ref().map_or(0, |units| units.names.len()),
             seed: header.seed,
             stored: None,
         };
         let learner = learner(plan, &begin)?;
         let (memo, continued) = (BTreeMap::new(), false);
+        let errors = units.as_ref().map_or_else(Vec::new, |units| StreamErrors::of(&units.standard));
         let (n_rows, n_correct, stop) = (0, 0, Stop::Finished);
-        Ok(Online { header, preprocessor, sets, learner, n_rows, n_correct, memo, continued, stop })
+        Ok(Online { header, preprocessor, sets, learner, n_rows, n_correct, units, errors, memo, continued, stop })
     }
 
     /// Continues from a model. If the model was learned online, resumes its state, with the options it was started
@@ -157,6 +167,11 @@ impl Online {
                 "a stream is one table: a model of views or Gram matrices cannot be gone on from",
             ));
         }
+        if model.times().is_some() {
+            return Err(Error::input("a model of times cannot be gone on from: no method learns them from a stream"));
+        }
+        let units = model.learned.units.clone();
+        plan.check_kind(if units.is_some() { TargetKind::Numbers } else { TargetKind::Classes })?;
         let (found, wanted) = (plan.params().to_texts(), &header.params);
         // Parameters that are newer than the model were at their defaults.
         let param = |name: &str| plan.method().param_list().iter().find(|param| param.name == name).cloned();
@@ -183,12 +198,20 @@ impl Online {
             budget: options.budget,
             update_every: options.update_every,
             n_classes: header.classes.len(),
+            n_numbers: units.as_ref().map_or(0, |units| units.names.len()),
             seed: header.seed,
             stored: stream.as_ref().map(|stream| (stream, &*stored)),
         };
         let learner = learner(plan, &begin)?;
         let continued = stream.is_some();
         let counters = stream.map(|stream| Counters::take(&stream)).transpose()?.unwrap_or_default();
+        let begun = || units.as_ref().map_or_else(Vec::new, |units| StreamErrors::of(&units.standard));
+        let errors = if continued { counters.errors } else { begun() };
+        if errors.len() != begun().len() {
+            return Err(Error::input(
+                "the stream's errors are not those of its numbers; the file was not written by this method",
+            ));
+        }
         if !continued {
             (header.method, header.params) = (plan.name().into(), found);
         }
@@ -199,6 +222,8 @@ impl Online {
             learner,
             n_rows: counters.n_rows,
             n_correct: counters.n_correct,
+            units,
+            errors,
             memo: counters.memo,
             continued,
             stop: Stop::Finished,
@@ -218,8 +243,11 @@ impl Online {
             let n = samples.n_samples();
             return Err(Error::input(format!("{n} rows but {} labels; give one each", labels.len())));
         }
-        let samples = ordered(&self.header.features, samples)?;
-        let rows = self.preprocessor.apply_samples(&samples)?.to_dense()?.into_owned();
+        if let Some(units) = &self.units {
+            let name = &units.names[0];
+            return Err(Error::input(format!("the stream predicts numbers ({name}); learn them with `learn_numbers`")));
+        }
+        let rows = self.prepared(samples)?;
         let mut predicted = vec![];
         while predicted.len() < labels.len() {
             let first = predicted.len();
@@ -236,6 +264,73 @@ impl Online {
             predicted.extend(found.into_iter().map(Some));
         }
         Ok(predicted)
+    }
+
+    /// Rows as the learner sees them.
+    fn prepared(&self, samples: &Samples) -> Result<Matrix> {
+        let samples = ordered(&self.header.features, samples)?;
+        Ok(self.preprocessor.apply_samples(&samples)?.to_dense()?.into_owned())
+    }
+
+    /// Predicts the numbers of each row (n_samples x n_targets, in their own units), then learns them, row by row; how
+    /// rows are split into calls changes nothing. Returns the predictions; the first row's is the mean of the warm-up
+    /// rows. After an error, some of the rows may have been learned.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, Online, OnlineOptions, Plan, Pool, data::{Dataset, Numbers, Samples}};
+    /// let x = Matrix::from_fn(400, 1, |i, _| (i * 7 % 400) as f64 / 40.0);
+    /// let y = Matrix::from_fn(400, 1, |i, _| 100.0 + 10.0 * x.get(i, 0).sin());
+    /// let data = Dataset::of_numbers("wave", Samples::unnamed(x)?, Numbers::new(vec!["y".into()], y.clone())?)?;
+    /// let (plan, pool) = (Plan::new("ufomkl")?, Pool::new(1)?);
+    /// let mut online = Online::begin(&plan, &data.select(&(0..100).collect::<Vec<_>>()), &OnlineOptions::default(), &pool)?;
+    /// let predicted = online.learn_numbers(&data.samples, &y, &pool)?;
+    /// assert_eq!(predicted.n_rows(), 400);
+    /// assert!(online.errors()[0].r2().unwrap() > 0.8);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn learn_numbers(&mut self, samples: &Samples, values: &Matrix, pool: &Pool) -> Result<Matrix> {
+        let Some(units) = &self.units else {
+            return Err(Error::input("the stream predicts classes; learn them with `learn`"));
+        };
+        if [values.n_rows(), values.n_cols()] != [samples.n_samples(), units.names.len()] {
+            return Err(Error::input(format!(
+                "the numbers are {} x {}, expected {} x {}: a row for each row, a column for each of {}",
+                values.n_rows(),
+                values.n_cols(),
+                samples.n_samples(),
+                units.names.len(),
+                units.names.join(", ")
+            )));
+        }
+        // Checks that they are numbers.
+        Numbers::new(units.names.clone(), values.clone())?;
+        let standard = units.standard.clone();
+        let rows = self.prepared(samples)?;
+        let found = self.learner.learn_numbers(&rows, &standard.apply(values), pool)?;
+        let found = standard.undo(found);
+        for (numbers, predicted) in values.rows().zip(found.rows()) {
+            let pairs = numbers.iter().zip(predicted);
+            self.errors.iter_mut().zip(pairs).for_each(|(errors, (&number, &found))| errors.add(number, found));
+        }
+        self.n_rows += values.n_rows() as u64;
+        Ok(found)
+    }
+
+    /// The names of the numbers it predicts; empty for classes.
+    pub fn number_names(&self) -> &[String] {
+        self.units.as_ref().map_or(&[], |units| &units.names)
+    }
+
+    /// The mean and the standard deviation of each number in the first rows, as 0 and 1 of which numbers are learned;
+    /// empty for classes.
+    pub fn number_units(&self) -> Vec<(f64, f64)> {
+        let units = self.units.iter().flat_map(|units| units.standard.mean.iter().zip(&units.standard.scale));
+        units.map(|(&mean, &scale)| (mean, scale)).collect()
+    }
+
+    /// The errors of each number, over all runs; empty for classes.
+    pub fn errors(&self) -> &[StreamErrors] {
+        &self.errors
     }
 
     /// A row of a new class: predicted by the classes known before, then learned.
@@ -313,9 +408,13 @@ impl Online {
         self.stop = stop;
     }
 
-    /// The current model: predicts, and can be resumed. An error before two classes have been seen.
+    /// The current model: predicts, and can be resumed. An error before two classes have been seen, or a row of numbers.
     pub fn model(&self) -> Result<Model> {
-        if self.header.classes.len() < 2 {
+        if self.units.is_some() && self.n_rows == 0 {
+            let message = "there was no row yet; a model needs at least one";
+            return Err(Error::data(Place::file(self.header.dataset.clone()), message));
+        }
+        if self.units.is_none() && self.header.classes.len() < 2 {
             let n = self.n_rows;
             let message = match self.header.classes.first() {
                 Some(name) => {
@@ -341,11 +440,12 @@ impl Online {
             ..Kept::default()
         };
         let mut stream = self.learner.encode();
-        Counters { n_rows: self.n_rows, n_correct: self.n_correct, memo: self.memo.clone() }.put(&mut stream);
+        let (n_correct, errors, memo) = (self.n_correct, self.errors.clone(), self.memo.clone());
+        Counters { n_rows: self.n_rows, n_correct, errors, memo }.put(&mut stream);
         let (n_samples, steps) = (self.n_rows as usize, self.n_rows);
         let (stop, finished) = (self.stop.to_string(), self.stop == Stop::Finished);
         let header = Header { n_samples, steps, stop, finished, ..self.header.clone() };
-        let learned = Learned { stream: Some(stream), ..Learned::default() };
+        let learned = Learned { stream: Some(stream), units: self.units.clone(), ..Learned::default() };
         Ok(Model { header, kept, learned, predictor, record })
     }
 
@@ -360,11 +460,31 @@ impl Online {
 struct Counters {
     n_rows: u64,
     n_correct: u64,
+    errors: Vec<StreamErrors>,
     memo: BTreeMap<String, u64>,
+}
+
+/// The errors of a stream of numbers, as words.
+const ERRORS: &str = "errors";
+
+/// The errors of a stored stream; none for one of classes.
+pub(super) fn stored_errors(stream: &Record) -> Result<Vec<StreamErrors>> {
+    if !stream.has(ERRORS) {
+        return Ok(vec![]);
+    }
+    let words: Vec<u64> = stream.take(ERRORS)?;
+    let (all, rest) = words.as_chunks();
+    if !rest.is_empty() {
+        return Err(Error::input("the errors of its stream do not fit together"));
+    }
+    Ok(all.iter().map(|&words| StreamErrors::from_words(words)).collect())
 }
 
 impl Counters {
     fn put(&self, record: &mut Record) {
+        if !self.errors.is_empty() {
+            record.put(ERRORS, &self.errors.iter().flat_map(StreamErrors::to_words).collect::<Vec<_>>());
+        }
         record.put("n_rows", &self.n_rows);
         record.put("n_correct", &self.n_correct);
         record.put("memo.names", &self.memo.keys().cloned().collect::<Vec<_>>());
@@ -374,6 +494,7 @@ impl Counters {
     fn take(record: &Record) -> Result<Counters> {
         let (names, numbers): (Vec<String>, Vec<u64>) = (record.take("memo.names")?, record.take("memo.numbers")?);
         let memo = names.into_iter().zip(numbers).collect();
-        Ok(Counters { n_rows: record.take("n_rows")?, n_correct: record.take("n_correct")?, memo })
+        let (n_rows, n_correct) = (record.take("n_rows")?, record.take("n_correct")?);
+        Ok(Counters { n_rows, n_correct, errors: stored_errors(record)?, memo })
     }
 }

@@ -20,7 +20,7 @@ use crate::kernel::{
 };
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
-use crate::run::{AnyMethod, Calibration, Input, Method, Needs, Params, Rows, Run, Runner, Silent, Stop, Task};
+use crate::run::{AnyMethod, Calibration, Input, Method, Needs, Param, Params, Rows, Run, Runner, Silent, Stop, Task};
 use crate::stack::Precision;
 
 /// Kernels on single columns of the default bank of `auto` are for tables with at most this many values; of more rows
@@ -372,17 +372,37 @@ impl Plan {
 
     /// Whether the method predicts what the data ask for.
     pub(crate) fn check_target(&self, data: &Dataset) -> Result<()> {
-        let (kind, name) = (data.target.kind(), self.name());
+        self.check_kind(data.target.kind())?;
+        match &data.target {
+            Target::Numbers(numbers) if self.method().takes_counts() => numbers.check_counts(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The kinds of targets that its method predicts, with its parameters.
+    pub(crate) fn targets(&self) -> &'static [TargetKind] {
+        self.method().targets()
+    }
+
+    /// Whether the method predicts targets of this kind.
+    pub(super) fn check_kind(&self, kind: TargetKind) -> Result<()> {
+        let name = self.name();
         if !self.method().targets().contains(&kind) {
             let registry = Registry::standard();
             let able: Vec<&str> =
                 registry.iter().filter(|method| method.targets().contains(&kind)).map(|m| m.about().name).collect();
+            if able.contains(&name) {
+                let texts = self.params.to_texts();
+                let is_own = |param: &&Param| texts.get(param.name).is_some_and(|text| *text != param.default);
+                let own =
+                    self.method().param_list().iter().filter(is_own).map(|p| format!("{}={}", p.name, texts[p.name]));
+                let own = own.collect::<Vec<_>>().join(" ");
+                return Err(Error::input(format!(
+                    "the method {name} does not predict {kind} with {own}; with its defaults it does"
+                )));
+            }
             let able = if able.is_empty() { "no method does".into() } else { format!("use {}", able.join(", ")) };
             return Err(Error::input(format!("the method {name} does not predict {kind}; {able}")));
-        }
-        match &data.target {
-            Target::Numbers(numbers) if self.method().takes_counts() => numbers.check_counts()?,
-            _ => {}
         }
         if kind != TargetKind::Classes && self.proba {
             return Err(Error::param("proba", "probabilities are those of classes; numbers have intervals instead"));
@@ -573,7 +593,7 @@ impl Plan {
 }
 
 /// The target as a method is given it, and the units of its numbers.
-fn as_given(target: &Target, takes_counts: bool) -> (Cow<'_, Target>, Option<Units>) {
+pub(super) fn as_given(target: &Target, takes_counts: bool) -> (Cow<'_, Target>, Option<Units>) {
     match target {
         Target::Numbers(numbers) if takes_counts => {
             let units = Units { names: numbers.names().to_vec(), standard: Standard::plain(numbers.n_targets()) };

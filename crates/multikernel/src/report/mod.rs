@@ -18,7 +18,7 @@ pub use clusters::Clustering;
 pub use figures::Figures;
 pub use json::{datasets_json, evaluation_json, importance_json, methods_json, model_json};
 pub use page::{ModelPage, Watch, evaluation_page, evaluation_picture};
-pub use stream::{StreamEnd, StreamLine};
+pub use stream::{StreamEnd, StreamLine, StreamScore};
 pub use table::TextTable;
 pub use text::{evaluation_text, evaluation_text_with, label_words, model_text};
 

@@ -7,17 +7,16 @@ use super::{one_line, width};
 /// One line of the progressive table of `online`.
 ///
 /// ```
-/// use multikernel::report::StreamLine;
+/// use multikernel::report::{StreamLine, StreamScore};
 /// let line = StreamLine {
 ///     rows: 1024,
-///     accuracy: 0.9375,
-///     since_last: Some(0.96875),
+///     score: StreamScore::Accuracy { all: 0.9375, since_last: Some(0.96875) },
 ///     n_support: 120,
 ///     rows_per_second: Some(5321.7),
 ///     kernels: vec![("linear".into(), 0.25), ("gaussian(1)".into(), 0.75)],
 /// };
 /// assert_eq!(
-///     StreamLine::header().lines().next().unwrap().to_owned() + "\n" + &line.to_string(),
+///     line.header().lines().next().unwrap().to_owned() + "\n" + &line.to_string(),
 ///     "        rows  accuracy  since last   support      rows/s  kernels\n        \
 ///     1024    0.9375      0.9688       120        5322  gaussian(1) 0.75, linear 0.25"
 /// );
@@ -26,16 +25,37 @@ use super::{one_line, width};
 pub struct StreamLine {
     /// Rows of the stream learned so far.
     pub rows: u64,
-    /// The fraction of them predicted correctly before they were learned.
-    pub accuracy: f64,
-    /// The same for the rows since the last line, if there are any.
-    pub since_last: Option<f64>,
+    /// How well they were predicted before they were learned.
+    pub score: StreamScore,
     /// Support vectors.
     pub n_support: usize,
     /// Rows learned per second since the last line, if the clock has advanced.
     pub rows_per_second: Option<f64>,
     /// All kernels with their weights.
     pub kernels: Vec<(String, f64)>,
+}
+
+/// How well the rows of a stream were predicted before they were learned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StreamScore {
+    /// Classes.
+    Accuracy {
+        /// The fraction predicted correctly.
+        all: f64,
+        /// The same for the rows since the last line, if there are any.
+        since_last: Option<f64>,
+    },
+    /// Numbers: see [`StreamErrors`](crate::plan::StreamErrors).
+    Errors {
+        /// R2, if the numbers differ.
+        r2: Option<f64>,
+        /// R2 of the rows since the last line, if their numbers differ.
+        since_last: Option<f64>,
+        /// The root of the mean squared error.
+        rmse: Option<f64>,
+        /// The mean absolute error.
+        mae: Option<f64>,
+    },
 }
 
 /// The end of a run, apart from its last line.
@@ -47,6 +67,8 @@ pub struct StreamEnd {
     pub skipped: u64,
     /// The classes, in order of appearance.
     pub classes: Vec<String>,
+    /// The column of numbers, where these are predicted.
+    pub target: Option<String>,
     /// Total rows the model has learned, including earlier runs.
     pub total_rows: u64,
     /// The model's warnings.
@@ -61,10 +83,26 @@ const NAME_WIDTH: usize = 40;
 
 impl StreamLine {
     /// The header: the names of the columns, and a rule.
-    pub fn header() -> String {
-        let names = cells(["rows", "accuracy", "since last", "support", "rows/s"].map(String::from));
-        let rule = cells([12, 8, 10, 8, 10].map(|width| "-".repeat(width)));
-        format!("{names}  kernels\n{rule}  -------\n")
+    pub fn header(&self) -> String {
+        let names: Vec<&str> = match self.score {
+            StreamScore::Accuracy { .. } => vec!["rows", "accuracy", "since last", "support", "rows/s"],
+            StreamScore::Errors { .. } => vec!["rows", "R2", "since last", "RMSE", "support", "rows/s"],
+        };
+        let rule: Vec<String> = self.widths().iter().map(|&width| "-".repeat(width)).collect();
+        format!("{}  kernels\n{}  -------\n", self.cells(&names), self.cells(&rule))
+    }
+
+    /// The widths of the number columns: as wide as they may ever get, since later lines are not known.
+    fn widths(&self) -> &'static [usize] {
+        match self.score {
+            StreamScore::Accuracy { .. } => &[12, 8, 10, 8, 10],
+            StreamScore::Errors { .. } => &[12, 8, 10, 12, 8, 10],
+        }
+    }
+
+    fn cells(&self, texts: &[impl AsRef<str>]) -> String {
+        let cell = |(text, width): (&_, &usize)| format!("{:>width$}", AsRef::<str>::as_ref(text), width = width);
+        texts.iter().zip(self.widths()).map(cell).collect::<Vec<_>>().join("  ")
     }
 
     /// The kernels with the largest weights, largest first, ties in their order.
@@ -82,19 +120,30 @@ impl StreamLine {
             Some(_) => self.kernels.iter().map(kernel).collect(),
             None => self.top().into_iter().map(kernel).collect(),
         };
-        let mut line = json!({
-            "rows": self.rows,
-            "accuracy": self.accuracy,
-            "since_last": self.since_last,
-            "n_support": self.n_support,
-            "rows_per_second": self.rows_per_second,
-            "kernels": kernels,
-            "final": end.is_some(),
-        });
+        let mut line = json!({"rows": self.rows});
+        match self.score {
+            StreamScore::Accuracy { all, since_last } => {
+                line["accuracy"] = json!(all);
+                line["since_last"] = json!(since_last);
+            }
+            StreamScore::Errors { r2, since_last, rmse, mae } => {
+                line["r2"] = json!(r2);
+                line["since_last"] = json!(since_last);
+                line["rmse"] = json!(rmse);
+                line["mae"] = json!(mae);
+            }
+        }
+        line["n_support"] = json!(self.n_support);
+        line["rows_per_second"] = json!(self.rows_per_second);
+        line["kernels"] = json!(kernels);
+        line["final"] = json!(end.is_some());
         if let Some(end) = end {
             line["stop"] = json!(end.stop);
             line["skipped"] = json!(end.skipped);
             line["classes"] = json!(end.classes);
+            if let Some(target) = &end.target {
+                line["target"] = json!(target);
+            }
             line["total_rows"] = json!(end.total_rows);
             if !end.warnings.is_empty() {
                 line["warnings"] = json!(end.warnings);
@@ -108,21 +157,30 @@ impl std::fmt::Display for StreamLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let some = |value: Option<f64>, digits: usize| value.map_or("-".into(), |value| format!("{value:.digits$}"));
         let digits = usize::from(self.rows_per_second.is_some_and(|rate| rate < 100.0));
-        let cells = cells([
-            self.rows.to_string(),
-            format!("{:.4}", self.accuracy),
-            some(self.since_last, 4),
-            self.n_support.to_string(),
-            some(self.rows_per_second, digits),
-        ]);
+        let score = match self.score {
+            StreamScore::Accuracy { all, since_last } => vec![format!("{all:.4}"), some(since_last, 4)],
+            StreamScore::Errors { r2, since_last, rmse, .. } => {
+                vec![some(r2, 4), some(since_last, 4), rmse.map_or("-".into(), short_number)]
+            }
+        };
+        let last = [self.n_support.to_string(), some(self.rows_per_second, digits)];
+        let all: Vec<String> = [self.rows.to_string()].into_iter().chain(score).chain(last).collect();
+        let cells = self.cells(&all);
         let top: Vec<String> = self.top().iter().map(|(name, weight)| format!("{} {weight:.2}", short(name))).collect();
         write!(f, "{cells}  {}", top.join(", "))
     }
 }
 
-/// The number columns: as wide as they may ever get, since later lines are not known.
-fn cells([rows, accuracy, since, support, rate]: [String; 5]) -> String {
-    format!("{rows:>12}  {accuracy:>8}  {since:>10}  {support:>8}  {rate:>10}")
+/// An error in the target's own units: five digits, whatever its size.
+fn short_number(value: f64) -> String {
+    match value.abs() {
+        size if (1e-3..1e9).contains(&size) => {
+            let digits = (4.0 - size.log10().floor()).clamp(0.0, 7.0) as usize;
+            format!("{value:.digits$}")
+        }
+        0.0 => "0".into(),
+        _ => format!("{value:.4e}"),
+    }
 }
 
 /// A kernel's name on one line, its numbers to three digits, truncated if long.
@@ -183,8 +241,7 @@ mod tests {
         let kernels = [("a\n", 0.1), ("b", 0.3), ("c", 0.2), ("d", 0.3), ("e", 0.1)];
         StreamLine {
             rows: 3,
-            accuracy: 1.0 / 3.0,
-            since_last: None,
+            score: StreamScore::Accuracy { all: 1.0 / 3.0, since_last: None },
             n_support: 2,
             rows_per_second: Some(12.34),
             kernels: kernels.map(|(name, weight)| (name.to_string(), weight)).to_vec(),
@@ -192,8 +249,38 @@ mod tests {
     }
 
     #[test]
+    fn numbers_have_their_errors_in_place_of_the_accuracy() {
+        let score = StreamScore::Errors { r2: Some(0.75), since_last: None, rmse: Some(1234.5678), mae: Some(0.5) };
+        let line = StreamLine { score, ..line() };
+        let header = line.header();
+        let names = header.lines().next().unwrap();
+        assert_eq!(names, "        rows        R2  since last          RMSE   support      rows/s  kernels");
+        let text = line.to_string();
+        assert_eq!(
+            text,
+            "           3    0.7500           -        1234.6         2        12.3  b 0.30, d 0.30, c 0.20"
+        );
+        let end = StreamEnd {
+            stop: "finished".into(),
+            skipped: 0,
+            classes: vec![],
+            target: Some("price".into()),
+            total_rows: 3,
+            warnings: vec![],
+        };
+        let found: Value = serde_json::from_str(&line.to_json(Some(&end))).unwrap();
+        assert_eq!((&found["r2"], &found["rmse"], &found["mae"]), (&json!(0.75), &json!(1234.5678), &json!(0.5)));
+        assert_eq!((&found["target"], found.get("accuracy")), (&json!("price"), None));
+        for (value, expected) in
+            [(0.0, "0"), (0.012345, "0.012345"), (98765.4, "98765"), (1e-9, "1.0000e-9"), (1e12, "1.0000e12")]
+        {
+            assert_eq!(short_number(value), expected);
+        }
+    }
+
+    #[test]
     fn lines_stand_under_their_header() {
-        let header = StreamLine::header();
+        let header = line().header();
         let (names, rule) = header.trim_end().split_once('\n').unwrap();
         let text = line().to_string();
         assert_eq!(text, "           3    0.3333           -         2        12.3  b 0.30, d 0.30, c 0.20");
@@ -222,7 +309,8 @@ mod tests {
              \"final\":false}"
         );
         let classes = vec!["q".to_string(), "p".to_string()];
-        let end = StreamEnd { stop: "finished".into(), skipped: 4, classes, total_rows: 9, warnings: vec![] };
+        let end =
+            StreamEnd { stop: "finished".into(), skipped: 4, classes, target: None, total_rows: 9, warnings: vec![] };
         let found: Value = serde_json::from_str(&line().to_json(Some(&end))).unwrap();
         assert_eq!(found["kernels"].as_array().unwrap().len(), 5);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Learning from an endless stream of rows.
 
 use super::predict::Predict;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::Record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -18,6 +18,8 @@ pub struct Begin<'a> {
     pub update_every: usize,
     /// Number of known classes.
     pub n_classes: usize,
+    /// Number of numbers to predict; 0 for classes.
+    pub n_numbers: usize,
     /// Seeds all randomness, as in [`Task`](super::Task).
     pub seed: u64,
     /// A state from [`Learner::encode`] and the points from [`Learner::points`], to resume from.
@@ -29,6 +31,11 @@ pub struct Begin<'a> {
 pub trait Learner: Send {
     /// Predicts each of the scaled rows, then learns from it. All classes are known. Returns the predicted classes.
     fn learn(&mut self, rows: &Matrix, classes: &[usize], pool: &Pool) -> Result<Vec<usize>>;
+    /// Predicts the numbers of each of the scaled rows, then learns them: n_rows x [`Begin::n_numbers`], standardised.
+    /// Learners of classes refuse.
+    fn learn_numbers(&mut self, _rows: &Matrix, _values: &Matrix, _pool: &Pool) -> Result<Matrix> {
+        Err(Error::input("the method learns classes from a stream, no numbers"))
+    }
     /// The predicted class of each row, without learning.
     fn predict(&mut self, rows: &Matrix, pool: &Pool) -> Result<Vec<usize>>;
     /// Makes room for one more class.

@@ -5,7 +5,9 @@ mod kinds;
 use std::collections::VecDeque;
 use std::io::Read;
 
-use super::delimited::{Cells, FeatureCells, check_row_names, check_width, first_row, is_blank, no_label, split_alone};
+use super::delimited::{
+    Cells, FeatureCells, check_row_names, check_width, first_row, is_blank, no_label, number, split_alone,
+};
 use super::format::{Says, by_ending, csv_delimiter, says, short_name, sniff};
 use super::kinds::Interned;
 use super::libsvm;
@@ -14,8 +16,8 @@ use super::memory::check_memory;
 use super::options::{Format, ReadOptions, with_views_of};
 use super::roles::{End, Roles, decide, place_of};
 use super::text::{Found, Lines, Source};
-use crate::data::table::words::{is_missing, is_word};
-use crate::data::table::{Dataset, Expect, Labels, Samples};
+use crate::data::table::words::{finite, is_missing, is_word, quoted};
+use crate::data::table::{Dataset, Expect, Labels, Numbers, Samples};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
@@ -52,7 +54,8 @@ pub struct Batch {
 /// The text is LIBSVM, CSV or TSV, plain or gzip, detected as in [`read`](crate::data::read), and columns, header,
 /// missing values and messages are the same, except for the requirements of an endless text:
 /// - A row is one line: a quote has to close on its line, and a line has at most 64 MiB.
-/// - Every row has a label. Ids are dropped unread.
+/// - Every row has a label, or a number to predict, of which there is one ([`ReadOptions::target`]): labels are then
+///   numbers, written plainly. Ids are dropped unread.
 /// - What the columns hold ([`ReadOptions::kinds`]) is found from the rows of a first [`RowStream::gather`], and stays.
 ///   Without one, columns are numbers unless options or a model say otherwise.
 /// - The features of LIBSVM text are those of [`ReadOptions::expect`], or end with the largest index of the first
@@ -78,6 +81,8 @@ pub struct RowStream<'a> {
     options: ReadOptions,
     label_name: Option<String>,
     label_column: Option<String>,
+    /// The column of numbers to predict, if labels are these.
+    target: Option<String>,
     /// The names of the features, once they are known.
     names: Vec<String>,
     index_base: Option<u8>,
@@ -131,6 +136,8 @@ impl<'a> RowStream<'a> {
     /// [`ReadOptions::memory`] limits a single batch.
     pub fn open(reader: impl Read + 'a, name: &'a str, options: &ReadOptions) -> Result<Self> {
         check(options)?;
+        let mut options = options.clone();
+        let target = options.target.pop();
         let known = options.format.or_else(|| by_ending(name).filter(|&format| is_text(format)));
         let tells = |line: &str| match known {
             Some(_) => !line.is_empty(),
@@ -142,9 +149,10 @@ impl<'a> RowStream<'a> {
         let mut stream = RowStream {
             lines: source.live_lines(),
             text: Text::Libsvm,
-            options: options.clone(),
+            options,
             label_name: None,
             label_column: None,
+            target,
             names: vec![],
             index_base: None,
             notes: vec![],
@@ -186,9 +194,34 @@ impl<'a> RowStream<'a> {
 
     /// The rows of a batch as a set to learn from, with what a model has to know about their source text.
     pub fn dataset(&self, batch: Batch) -> Result<Dataset> {
+        if let Some(target) = &self.target {
+            return self.numbers(batch, target);
+        }
         let set = Dataset::new(short_name(self.lines.name), batch.samples, Labels::new(&batch.labels)?)?;
         let (label_name, label_column) = (self.label_name.clone(), self.label_column.clone());
         Ok(Dataset { label_name, label_column, index_base: self.index_base, ..set })
+    }
+
+    /// The rows of a batch with their numbers.
+    fn numbers(&self, batch: Batch, target: &str) -> Result<Dataset> {
+        let name = self.label_name.clone().unwrap_or_else(|| target.to_string());
+        let number = |(label, &line): (&String, &u64)| {
+            finite(label).ok_or_else(|| Error::data(Place::line(self.lines.name, line), no_number(label, &name)))
+        };
+        let values = batch.labels.iter().zip(&batch.lines).map(number).collect::<Result<Vec<f64>>>()?;
+        let set = Dataset::of_numbers(short_name(self.lines.name), batch.samples, Numbers::one(&name, values)?)?;
+        let label_column = self.label_column.clone();
+        Ok(Dataset { label_name: Some(name), label_column, index_base: self.index_base, ..set })
+    }
+
+    /// An error about the label column as one about the target.
+    fn of_target(&self, error: Error) -> Error {
+        match error {
+            Error::Param { name, message } if self.target.is_some() && name == "label" => {
+                Error::Param { name: "target".into(), message }
+            }
+            other => other,
+        }
     }
 
     fn begin_libsvm(&mut self) -> Result<()> {
@@ -214,7 +247,10 @@ impl<'a> RowStream<'a> {
         }
         // Checked before creating the names, of which a hostile line would make many.
         check_memory(name, 1, cells.len(), self.options.limit())?;
-        let (header, roles) = first_row(name, &cells, &self.options)?;
+        if self.target.is_some() {
+            self.options.label.clone_from(&self.target);
+        }
+        let (header, roles) = first_row(name, &cells, &self.options).map_err(|error| self.of_target(error))?;
         let mut roles = roles.by_name_alone();
         if roles.is_undecided {
             decide_by_row(name, &cells, header, &mut roles, &self.options)?;
@@ -282,7 +318,7 @@ impl<'a> RowStream<'a> {
                 let text = self.lines.text().map_err(Stopped::Line)?;
                 batch.add_pairs(&Line { name, number: self.lines.number(), text }, options)?;
             }
-            Text::Delimited(delimited) => delimited.add(&self.lines, options, batch)?,
+            Text::Delimited(delimited) => delimited.add(&self.lines, options, self.target.as_deref(), batch)?,
         }
         Ok(Found::Line)
     }
@@ -370,6 +406,7 @@ impl Delimited<'_> {
         &mut self,
         lines: &Lines<'_>,
         options: &ReadOptions,
+        target: Option<&str>,
         batch: &mut Growing,
     ) -> std::result::Result<(), Stopped> {
         if let Some(waiting) = self.waiting.pop_front() {
@@ -392,14 +429,28 @@ impl Delimited<'_> {
         let label = self.cells.cell(self.label);
         let read = self.features.read(&self.cells, n_before, &mut batch.data, &mut batch.texts);
         let missing = || no_label(self.cells.place(lines.name, self.label));
-        if let Err(error) = read.and_then(|()| if is_missing(label) { Err(missing()) } else { Ok(()) }) {
-            batch.data.truncate(n_rows * n_cols);
-            return Err(error.into());
+        let label = match (is_missing(label), target) {
+            (true, _) => Err(missing()),
+            (false, None) => Ok(label.to_string()),
+            (false, Some(target)) => number(label, options.decimal)
+                .map(|value| value.to_string())
+                .ok_or_else(|| Error::data(self.cells.place(lines.name, self.label), no_number(label, target))),
+        };
+        match read.and(label) {
+            Ok(label) => batch.labels.push(label),
+            Err(error) => {
+                batch.data.truncate(n_rows * n_cols);
+                return Err(error.into());
+            }
         }
-        batch.labels.push(label.to_string());
         batch.lines.push(self.cells.line());
         Ok(())
     }
+}
+
+/// What is wrong with a target that is no number.
+fn no_number(found: &str, target: &str) -> String {
+    format!("{} for the target {} is not a number; correct or remove the row", quoted(found), quoted(target))
 }
 
 fn is_text(format: Format) -> bool {
@@ -410,6 +461,16 @@ fn is_text(format: Format) -> bool {
 fn check(options: &ReadOptions) -> Result<()> {
     if options.unlabelled {
         return Err(Error::param("unlabelled", "a stream is there to learn from; its rows need labels"));
+    }
+    if options.target.len() > 1 {
+        let names = options.target.join(", ");
+        return Err(Error::param(
+            "target",
+            format!("a stream has one column of numbers to predict, got {names}; give one"),
+        ));
+    }
+    if options.event.is_some() {
+        return Err(Error::param("event", "times to an event are not learned from a stream; train on a table"));
     }
     if options.format.is_some_and(|format| !is_text(format)) {
         return Err(Error::param("format", "a stream is text: give libsvm, csv or tsv"));

@@ -192,9 +192,8 @@ impl Numbers {
             let is_spread = deviation > 1e-12 * centre.abs() && deviation.is_finite();
             scale.push(if is_spread { deviation } else { 1.0 });
         }
-        let values =
-            Matrix::from_fn(self.n_samples(), self.n_targets(), |i, t| (self.values.get(i, t) - mean[t]) / scale[t]);
-        (Numbers { names: self.names.clone(), values }, Standard { mean, scale })
+        let standard = Standard { mean, scale };
+        (Numbers { names: self.names.clone(), values: standard.apply(&self.values) }, standard)
     }
 }
 
@@ -209,6 +208,11 @@ impl Standard {
     /// Of numbers that are not standardised.
     pub(crate) fn plain(n_targets: usize) -> Standard {
         Standard { mean: vec![0.0; n_targets], scale: vec![1.0; n_targets] }
+    }
+
+    /// Numbers with mean 0 and standard deviation 1.
+    pub(crate) fn apply(&self, values: &Matrix) -> Matrix {
+        Matrix::from_fn(values.n_rows(), values.n_cols(), |i, t| (values.get(i, t) - self.mean[t]) / self.scale[t])
     }
 
     /// Standardised numbers in their own units again.

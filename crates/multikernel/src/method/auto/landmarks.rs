@@ -2,17 +2,17 @@
 
 use super::candidate::{Candidate, Part, Rule};
 use super::{Auto, Effort};
+use crate::data::Target;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::method::sample::sample;
 use crate::method::svc::ClassWeights;
 use crate::method::svimkl::Fit;
-use crate::method::{LogisticModel, Mklr, Weighting};
+use crate::method::{Mklr, SviMklEnd, Weighting};
 use crate::pool::Pool;
 use crate::run::{
-    Additive, Coefficients, Control, Explain, Input, Method, Predict, Probabilistic, Progress, Regressor, State,
-    Survival, Task,
+    Additive, Coefficients, Control, Explain, Input, Predict, Probabilistic, Progress, Regressor, State, Survival, Task,
 };
 
 /// What a candidate is trained as on landmarks.
@@ -22,9 +22,10 @@ pub(super) struct OnLandmarks<'a> {
     pub(super) auto: &'a Auto,
 }
 
-/// Whether there are landmarks for the target of the task. They know no class weights.
+/// Whether there are landmarks for the target of the task: for classes, whose c says how smooth functions are. They know
+/// no class weights.
 pub(super) fn are_for(auto: &Auto, task: &Task<'_>) -> bool {
-    auto.class_weights == ClassWeights::None && Method::targets(&Mklr::default()).contains(&task.target.kind())
+    auto.class_weights == ClassWeights::None && *task.target == Target::Classes
 }
 
 /// How many landmarks there are.
@@ -95,7 +96,7 @@ const TOLERANCE: f64 = 1e-6;
 /// A model of some kernels of the bank and some rows of the data.
 #[derive(Clone, Debug)]
 pub(super) struct LandmarkModel {
-    model: LogisticModel,
+    model: SviMklEnd,
     /// The number of each of its kernels in the bank.
     kernels: Vec<usize>,
     /// The row of each of its points.
@@ -105,7 +106,7 @@ pub(super) struct LandmarkModel {
 }
 
 impl LandmarkModel {
-    fn new(model: LogisticModel, kernels: Vec<usize>, rows: &[usize], n_kernels: usize) -> Result<LandmarkModel> {
+    fn new(model: SviMklEnd, kernels: Vec<usize>, rows: &[usize], n_kernels: usize) -> Result<LandmarkModel> {
         let points = model.points().iter().map(|&point| rows[point]).collect();
         let mut weights = vec![0.0; n_kernels];
         let own = model.weights().unwrap_or_default();
@@ -135,7 +136,7 @@ impl Codec for LandmarkModel {
 
     fn decode(record: &Record) -> Result<Self> {
         LandmarkModel {
-            model: LogisticModel::decode(&record.take_record("model"))?,
+            model: SviMklEnd::decode(&record.take_record("model"))?,
             kernels: record.take("kernels")?,
             points: record.take("points")?,
             weights: record.take("weights")?,

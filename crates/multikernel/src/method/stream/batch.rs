@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::expansion::{Change, Event, Expansion, block_end, n_functions, walk};
+use super::expansion::{Change, Event, Expansion, Goal, block_end, n_functions, walk};
 use super::landmarks;
 use super::model::StreamModel;
+use crate::data::{Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
@@ -19,6 +20,9 @@ const REFRESH: u64 = 64;
 /// Marks a row that is not a point yet.
 const NOWHERE: u32 = u32::MAX;
 
+/// What most methods in this folder predict.
+pub(super) const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers];
+
 /// A method in this folder.
 pub trait StreamMethod: Method {
     /// Number of landmarks that carry all coefficients; 0 for no landmarks.
@@ -26,6 +30,10 @@ pub trait StreamMethod: Method {
     /// Whether the rows of an epoch are drawn with replacement.
     fn replacement(&self) -> bool {
         false
+    }
+    /// Errors of numbers up to this cost nothing, in standard deviations of the target.
+    fn epsilon(&self) -> f64 {
+        0.0
     }
 }
 
@@ -44,11 +52,11 @@ pub trait Rule: Codec + Clone + Send + Sync + 'static {
     fn n_epochs(&self) -> u64;
     /// Kernel weights: P x 1 for all functions, or P x functions.
     fn weights(&self) -> &Matrix;
-    /// The raw margin below which the next row is learned.
+    /// The raw margin below which the next row is learned: raw scores are this many times those of the model.
     fn threshold(&self) -> f64;
     /// Rows since the coefficients were last reset.
     fn time(&self) -> u64;
-    /// Advances by a row: returns its contribution to the coefficients if it is learned.
+    /// Advances by a row: returns its contribution to the coefficients if it is learned, of numbers the largest.
     fn next(&mut self, learned: bool) -> f64;
     /// New weights from `c'K_f c` after a block, for rules that keep it.
     fn refresh(&mut self, _norms: &Matrix) {}
@@ -104,7 +112,7 @@ impl<R: Rule> Codec for StreamState<R> {
 
 impl<R: Rule> StreamState<R> {
     /// Learns the rows of one block, a part of an epoch's order.
-    fn block(&mut self, task: &Task<'_>, rows: &[usize], places: &mut [u32]) -> Result<()> {
+    fn block(&mut self, task: &Task<'_>, rows: &[usize], epsilon: f64, places: &mut [u32]) -> Result<()> {
         let (stack, pool) = (task.stack()?, task.pool);
         let mixture = match &self.mixture {
             Some(mixture) => mixture.clone(),
@@ -112,26 +120,27 @@ impl<R: Rule> StreamState<R> {
         };
         self.mixture = Some(mixture.clone());
         if self.expansion.fixed {
-            self.block_on_landmarks(task, rows, &mixture)?;
+            self.block_on_landmarks(task, rows, epsilon, &mixture)?;
             return self.refresh(stack, task);
         }
         let among = stack.view(rows)?;
         let across = stack.between(rows, &self.expansion.points)?;
         let mut scores = across.decide(&mixture, &self.expansion.coefficients, pool)?;
         let own = among.mix(&mixture, pool)?;
-        let classes: Vec<usize> = rows.iter().map(|&i| task.labels.codes()[i]).collect();
-        let rule = &mut self.rule;
-        let step = |_: &[f64], margin: f64| {
-            let (time, learned) = (rule.time(), margin < rule.threshold());
-            let delta = rule.next(learned);
-            learned.then_some((time, delta))
+        let wanted = Wanted::of(task, rows, epsilon);
+        let (goal, rule) = (wanted.goal(), &mut self.rule);
+        let learn = |row: usize, scores: &[f64]| {
+            let (miss, time) = (goal.miss(row, scores, rule.threshold()), rule.time());
+            let most = rule.next(miss.is_some());
+            let lesson = miss?.lesson(most, |m| own[m.min(own.len() - 1)].get(row, row));
+            Some(Event { row, lesson, time })
         };
-        let events = walk(&mut scores, &own, &classes, step, |_, _| {});
+        let events = walk(&mut scores, &own, learn, |_, _| {});
         self.learned += events.len() as u64;
         if let Some(inner) = &mut self.inner {
             let deltas = deltas(&events, rows.len(), self.expansion.n_functions());
             let change = Change { across: &across, among: &among, deltas: &deltas };
-            change.add_to(std::slice::from_mut(inner), true, &self.expansion, pool)?;
+            change.add_to(std::slice::from_mut(inner), Some(both(task)), &self.expansion, pool)?;
         }
         let at = |row: usize| (places[row] != NOWHERE).then_some(places[row] as usize);
         let before = self.expansion.points.len();
@@ -143,7 +152,7 @@ impl<R: Rule> StreamState<R> {
     }
 
     /// [`StreamState::block`] with landmarks.
-    fn block_on_landmarks(&mut self, task: &Task<'_>, rows: &[usize], mixture: &Mixture) -> Result<()> {
+    fn block_on_landmarks(&mut self, task: &Task<'_>, rows: &[usize], epsilon: f64, mixture: &Mixture) -> Result<()> {
         let (stack, pool) = (task.stack()?, task.pool);
         let factors = match &self.factors {
             Some(factors) => factors.clone(),
@@ -151,13 +160,13 @@ impl<R: Rule> StreamState<R> {
         };
         self.factors = Some(factors.clone());
         let kernels = stack.between(rows, &self.expansion.points)?.mix(mixture, pool)?;
-        let classes: Vec<usize> = rows.iter().map(|&i| task.labels.codes()[i]).collect();
-        let rule = &mut self.rule;
-        self.learned += landmarks::walk(&kernels, &factors, &classes, &mut self.expansion, |margin| {
-            let (time, learned) = (rule.time(), margin < rule.threshold());
-            let delta = rule.next(learned);
-            learned.then_some((time, delta))
-        })?;
+        let wanted = Wanted::of(task, rows, epsilon);
+        let next = |rule: &mut R, learned: bool| {
+            let time = rule.time();
+            (time, rule.next(learned))
+        };
+        let (expansion, rule) = (&mut self.expansion, &mut self.rule);
+        self.learned += landmarks::walk((&kernels, &factors), wanted.goal(), expansion, rule, R::threshold, next)?;
         Ok(())
     }
 
@@ -166,7 +175,7 @@ impl<R: Rule> StreamState<R> {
         let Some(inner) = &self.inner else { return Ok(()) };
         if (self.learned - self.looked) * REFRESH > self.looked {
             let norms = if self.expansion.fixed {
-                pooled(&self.expansion.norms(stack, task.pool)?)
+                pooled(&self.expansion.norms(stack, task.pool)?, both(task))
             } else {
                 stack.inner_products(&[inner], task.pool)?
             };
@@ -189,10 +198,44 @@ impl<R: Rule> StreamState<R> {
     }
 }
 
-/// The sums over all classes; with two classes the one function stands for both.
-fn pooled(norms: &Matrix) -> Matrix {
-    let factor = if norms.n_cols() == 1 { 2.0 } else { 1.0 };
-    Matrix::from_fn(norms.n_rows(), 1, |f, _| factor * norms.row(f).iter().sum::<f64>())
+/// Number of score functions: one per number, or those of the classes.
+pub(super) fn functions_of(task: &Task<'_>) -> usize {
+    match task.target {
+        Target::Numbers(numbers) => numbers.n_targets(),
+        _ => n_functions(task.labels.n_classes()),
+    }
+}
+
+/// How many classes a function stands for: with two classes, both.
+fn both(task: &Task<'_>) -> f64 {
+    if task.target.numbers().is_none() && functions_of(task) == 1 { 2.0 } else { 1.0 }
+}
+
+/// What the rows of a block are to be scored as.
+enum Wanted {
+    Classes(Vec<usize>),
+    Numbers(Matrix, f64),
+}
+
+impl Wanted {
+    fn of(task: &Task<'_>, rows: &[usize], epsilon: f64) -> Wanted {
+        match task.target {
+            Target::Numbers(numbers) => Wanted::Numbers(numbers.values().select_rows(rows), epsilon),
+            _ => Wanted::Classes(rows.iter().map(|&i| task.labels.codes()[i]).collect()),
+        }
+    }
+
+    fn goal(&self) -> Goal<'_> {
+        match self {
+            Wanted::Classes(classes) => Goal::Classes(classes),
+            Wanted::Numbers(values, epsilon) => Goal::of_numbers(values, *epsilon),
+        }
+    }
+}
+
+/// The sums over all functions, each of which stands for so many classes.
+fn pooled(norms: &Matrix, both: f64) -> Matrix {
+    Matrix::from_fn(norms.n_rows(), 1, |f, _| both * norms.row(f).iter().sum::<f64>())
 }
 
 /// The coefficient changes of a block: one row per row of it, one column per function.
@@ -225,7 +268,7 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
         if task.n_samples() >= NOWHERE as usize {
             return Err(Error::input(format!("{} rows are more than this method can number", task.n_samples())));
         }
-        let n_functions = n_functions(task.labels.n_classes());
+        let n_functions = functions_of(task);
         let expansion = match method.landmarks() {
             0 => Expansion::new(n_functions),
             n => Expansion::on(landmarks::draw(task, n), n_functions),
@@ -243,7 +286,7 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
     }
 
     fn check(&self, _: &R::Method, task: &Task<'_>) -> Result<()> {
-        let (stack, n_functions) = (task.stack()?, n_functions(task.labels.n_classes()));
+        let (stack, n_functions) = (task.stack()?, functions_of(task));
         self.expansion.check(task.n_samples(), n_functions)?;
         self.inner.as_ref().map_or(Ok(()), |inner| stack.check_inner(inner))?;
         self.rule.check(stack.n_kernels(), n_functions)
@@ -271,7 +314,7 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
             let long = !R::NORMS && next.expansion.n_functions() == 1;
             let block_end = block_end(first, long).min(end - epoch * n);
             let rows = &order[first as usize..block_end as usize];
-            next.block(task, rows, &mut places)?;
+            next.block(task, rows, method.epsilon(), &mut places)?;
             next.seen += rows.len() as u64;
         }
         if next.seen == (epoch + 1) * n {

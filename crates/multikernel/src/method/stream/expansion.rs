@@ -6,6 +6,8 @@
 //! block are added for its later rows one by one. So results for a row are bit-identical however many rows come with
 //! it.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::linalg::Matrix;
@@ -38,27 +40,131 @@ pub(super) fn class_scores(functions: &[f64]) -> Vec<f64> {
     }
 }
 
-/// A learned row: `delta` more for its class, less for the rival.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A learned row.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Event {
     /// Its position in the block.
     pub(super) row: usize,
-    pub(super) class: usize,
-    pub(super) rival: usize,
-    pub(super) delta: f64,
+    pub(super) lesson: Lesson,
     /// Rows seen before it.
     pub(super) time: u64,
 }
 
+/// What a learned row adds to the coefficients.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Lesson {
+    /// `delta` more for its class, less for the rival.
+    Class { class: usize, rival: usize, delta: f64 },
+    /// A value for the function of each number.
+    Numbers(Vec<f64>),
+}
+
 impl Event {
     /// Its contributions to the coefficients: function and value.
-    pub(super) fn parts(&self, n_functions: usize) -> impl Iterator<Item = (usize, f64)> {
-        let sign = if self.class == 1 { self.delta } else { -self.delta };
-        let all = match n_functions {
-            1 => [Some((0, sign)), None],
-            _ => [Some((self.class, self.delta)), Some((self.rival, -self.delta))],
+    pub(super) fn parts(&self, n_functions: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let (pair, numbers): (_, &[f64]) = match &self.lesson {
+            Lesson::Numbers(values) => ([None, None], values),
+            Lesson::Class { class, delta, .. } if n_functions == 1 => {
+                ([Some((0, if *class == 1 { *delta } else { -delta })), None], &[])
+            }
+            Lesson::Class { class, rival, delta } => ([Some((*class, *delta)), Some((*rival, -delta))], &[]),
         };
-        all.into_iter().flatten()
+        pair.into_iter().flatten().chain(numbers.iter().copied().enumerate())
+    }
+}
+
+/// What the rows of a block are to be scored as.
+#[derive(Clone, Copy)]
+pub(super) enum Goal<'a> {
+    /// Their class above all others.
+    Classes(&'a [usize]),
+    /// Their standardised numbers, `n_numbers` for each row, to within epsilon.
+    Numbers { values: &'a [f64], n_numbers: usize, epsilon: f64 },
+}
+
+/// How a row misses its goal.
+pub(super) enum Miss {
+    Class {
+        class: usize,
+        rival: usize,
+    },
+    /// How far each number is above (or below) its prediction beyond epsilon, in raw scores.
+    Numbers(Vec<f64>),
+}
+
+impl<'a> Goal<'a> {
+    /// The numbers of rows, a column per function.
+    pub(super) fn of_numbers(values: &'a Matrix, epsilon: f64) -> Goal<'a> {
+        Goal::Numbers { values: values.data(), n_numbers: values.n_cols(), epsilon }
+    }
+
+    /// That of some of the rows.
+    pub(super) fn part(self, rows: Range<usize>) -> Goal<'a> {
+        match self {
+            Goal::Classes(classes) => Goal::Classes(&classes[rows]),
+            Goal::Numbers { values, n_numbers, epsilon } => {
+                let values = &values[rows.start * n_numbers..rows.end * n_numbers];
+                Goal::Numbers { values, n_numbers, epsilon }
+            }
+        }
+    }
+
+    pub(super) fn n_rows(self) -> usize {
+        match self {
+            Goal::Classes(classes) => classes.len(),
+            Goal::Numbers { values, n_numbers, .. } => values.len() / n_numbers,
+        }
+    }
+
+    /// Whether and how a row with these raw scores, which are `unit` times those of the model, misses its goal: a
+    /// margin of 1 over all other classes, or an error of at most epsilon.
+    pub(super) fn miss(self, row: usize, scores: &[f64], unit: f64) -> Option<Miss> {
+        match self {
+            Goal::Classes(classes) => {
+                let (rival, margin) = rival(scores, classes[row])?;
+                (margin < unit).then_some(Miss::Class { class: classes[row], rival })
+            }
+            Goal::Numbers { values, n_numbers, epsilon } => {
+                let beyond = |(y, score): (&f64, &f64)| {
+                    let error = y * unit - score;
+                    (error.abs() - epsilon * unit).max(0.0).copysign(error)
+                };
+                let values = &values[row * n_numbers..(row + 1) * n_numbers];
+                let beyond: Vec<f64> = values.iter().zip(scores).map(beyond).collect();
+                beyond.iter().any(|&beyond| beyond != 0.0).then_some(Miss::Numbers(beyond))
+            }
+        }
+    }
+}
+
+impl Miss {
+    /// The functions that have to change.
+    pub(super) fn functions(&self, n_functions: usize) -> Vec<usize> {
+        match self {
+            Miss::Class { .. } if n_functions == 1 => vec![0],
+            Miss::Class { class, rival } => vec![*class, *rival],
+            Miss::Numbers(beyond) => (0..beyond.len()).filter(|&m| beyond[m] != 0.0).collect(),
+        }
+    }
+
+    /// The subgradient of the loss, `most` times: of classes that of the hinge before the row is learned. Numbers take
+    /// the step that is a subgradient of their loss after it (an implicit one), `min(most, beyond / k(x, x))`: a step
+    /// that would carry the prediction past the number ends at epsilon from it.
+    pub(super) fn lesson(self, most: f64, kernel: impl Fn(usize) -> f64) -> Lesson {
+        match self {
+            Miss::Class { class, rival } => Lesson::Class { class, rival, delta: most },
+            Miss::Numbers(beyond) => {
+                let step = |(m, beyond): (usize, &f64)| {
+                    if *beyond == 0.0 {
+                        return 0.0;
+                    }
+                    // Where every kernel has dropped out, k is 0, and steps are whole until one is back.
+                    let size = if kernel(m) > 0.0 { (beyond.abs() / kernel(m)).min(most) } else { most };
+                    size.copysign(*beyond)
+                };
+                Lesson::Numbers(beyond.iter().enumerate().map(step).collect())
+            }
+        }
     }
 }
 
@@ -187,22 +293,19 @@ impl Expansion {
 }
 
 /// Processes the rows of a block in order. `scores` are their raw scores from before the block; `own[c]` are the
-/// combined kernels among the rows, for one function or for all; `step` is given a row's current raw scores and its raw
-/// margin (of its class over the rival), and returns the row's contribution if it is learned. `after` is called with
-/// each event, and may change the scores of the rows after it.
+/// combined kernels among the rows, for one function or for all; `learn` is given a row and its current raw scores, and
+/// returns the event if the row is learned. `after` is called with each event, and may change the scores of the rows
+/// after it.
 pub(super) fn walk(
     scores: &mut Matrix,
     own: &[Matrix],
-    classes: &[usize],
-    mut step: impl FnMut(&[f64], f64) -> Option<(u64, f64)>,
+    mut learn: impl FnMut(usize, &[f64]) -> Option<Event>,
     mut after: impl FnMut(&[Event], &mut Matrix),
 ) -> Vec<Event> {
     let mut events = vec![];
-    for (row, &class) in classes.iter().enumerate() {
-        let Some((rival, margin)) = rival(scores.row(row), class) else { continue };
-        let Some((time, delta)) = step(scores.row(row), margin) else { continue };
-        let event = Event { row, class, rival, delta, time };
-        for later in row + 1..classes.len() {
+    for row in 0..scores.n_rows() {
+        let Some(event) = learn(row, scores.row(row)) else { continue };
+        for later in row + 1..scores.n_rows() {
             add_event(&event, |m| own[m.min(own.len() - 1)].get(later, row), scores.row_mut(later));
         }
         events.push(event);
@@ -230,12 +333,18 @@ pub(super) struct Change<'a> {
 
 impl Change<'_> {
     /// Keeps `c_m'K_f c_m` up to date for all kernels f: `(c + d)'K(c + d) = c'K c + 2 d'K c + d'K d`. There is one sum
-    /// per function or, if `pooled`, one over all classes; with two classes the one function stands for both.
-    pub(super) fn add_to(&self, inner: &mut [Inner], pooled: bool, before: &Expansion, pool: &Pool) -> Result<()> {
-        let n_functions = self.deltas.n_cols();
-        let factor = if pooled && n_functions == 1 { 2.0 } else { 1.0 };
+    /// per function or, if there is a single one, over all functions. With two classes the one function stands for
+    /// both: `pooled` is 2 then, and 1 otherwise.
+    pub(super) fn add_to(
+        &self,
+        inner: &mut [Inner],
+        pooled: Option<f64>,
+        before: &Expansion,
+        pool: &Pool,
+    ) -> Result<()> {
+        let (n_functions, factor) = (self.deltas.n_cols(), pooled.unwrap_or(1.0));
         for m in 0..n_functions {
-            let sum = if pooled { 0 } else { m };
+            let sum = if pooled.is_some() { 0 } else { m };
             let rows: Vec<usize> = (0..self.deltas.n_rows()).filter(|&i| self.deltas.get(i, m) != 0.0).collect();
             if rows.is_empty() {
                 continue;

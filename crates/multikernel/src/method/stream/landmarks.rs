@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::expansion::{Event, Expansion, rival};
+use super::expansion::{Event, Expansion, Goal};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
@@ -50,33 +50,40 @@ pub(super) fn factors(stack: &Stack, mixture: &Mixture, points: &[usize], pool: 
     Ok(Arc::new(kernels.into_iter().map(factor).collect::<Result<_>>()?))
 }
 
-/// Learns the rows of a block, like [`walk`](super::expansion::walk): `step` is given the raw margin of a row and
-/// returns its contribution if it is learned. Returns how many were.
-pub(super) fn walk(
-    kernels: &[Matrix],
-    factors: &[Cholesky],
-    classes: &[usize],
+/// Learns the rows of a block, like [`walk`](super::expansion::walk): `unit` is asked for the scale of raw scores before
+/// each row, and `next` is told whether it is learned and returns when and how much. Returns how many were.
+pub(super) fn walk<R>(
+    (kernels, factors): (&[Matrix], &[Cholesky]),
+    goal: Goal<'_>,
     expansion: &mut Expansion,
-    mut step: impl FnMut(f64) -> Option<(u64, f64)>,
+    rule: &mut R,
+    unit: impl Fn(&R) -> f64,
+    mut next: impl FnMut(&mut R, bool) -> (u64, f64),
 ) -> Result<u64> {
     let n_functions = expansion.n_functions();
     let of = |m: usize| m.min(kernels.len() - 1);
     let columns = |matrix: &Matrix| (0..n_functions).map(|m| matrix.column(m)).collect::<Vec<_>>();
     let (mut coefficients, mut times) = (columns(&expansion.coefficients), columns(&expansion.times));
     let mut learned = 0;
-    let mut scores = Matrix::from_fn(classes.len(), n_functions, |i, m| dot(kernels[of(m)].row(i), &coefficients[m]));
-    for (row, &class) in classes.iter().enumerate() {
-        let Some((rival, margin)) = rival(scores.row(row), class) else { continue };
-        let Some((time, delta)) = step(margin) else { continue };
+    let mut scores = Matrix::from_fn(goal.n_rows(), n_functions, |i, m| dot(kernels[of(m)].row(i), &coefficients[m]));
+    for row in 0..goal.n_rows() {
+        let miss = goal.miss(row, scores.row(row), unit(rule));
+        let (time, most) = next(rule, miss.is_some());
+        let Some(miss) = miss else { continue };
         learned += 1;
-        for (m, delta) in (Event { row, class, rival, delta, time }).parts(n_functions) {
+        let mut features = vec![vec![]; n_functions];
+        for m in miss.functions(n_functions) {
             let right = Matrix::from_vec(kernels[of(m)].n_cols(), 1, kernels[of(m)].row(row).to_vec())?;
-            let v = factors[of(m)].solve(&right)?.into_data();
-            for later in row + 1..classes.len() {
-                scores.row_mut(later)[m] += delta * dot(kernels[of(m)].row(later), &v);
+            features[m] = factors[of(m)].solve(&right)?.into_data();
+        }
+        let lesson = miss.lesson(most, |m| dot(kernels[of(m)].row(row), &features[m]));
+        for (m, delta) in (Event { row, lesson, time }).parts(n_functions).filter(|&(_, delta)| delta != 0.0) {
+            let v = &features[m];
+            for later in row + 1..goal.n_rows() {
+                scores.row_mut(later)[m] += delta * dot(kernels[of(m)].row(later), v);
             }
-            crate::linalg::axpy(delta, &v, &mut coefficients[m]);
-            crate::linalg::axpy(delta * time as f64, &v, &mut times[m]);
+            crate::linalg::axpy(delta, v, &mut coefficients[m]);
+            crate::linalg::axpy(delta * time as f64, v, &mut times[m]);
         }
     }
     let rows = |columns: &[Vec<f64>]| Matrix::from_fn(expansion.points.len(), n_functions, |i, m| columns[m][i]);

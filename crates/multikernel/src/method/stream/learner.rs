@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::batch::{StreamMethod, deltas};
-use super::expansion::{BLOCK, Change, Event, Expansion, add_event, class_scores, n_functions, walk};
+use super::expansion::{BLOCK, Change, Event, Expansion, Goal, Lesson, add_event, class_scores, n_functions, walk};
 use super::model::StreamModel;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
@@ -31,8 +31,9 @@ pub(super) trait Rule: Codec + Clone + Send + Sync + 'static {
     fn threshold(&self) -> f64;
     /// A learned row's contribution to the coefficients.
     fn delta(&self) -> f64;
-    /// New weights from `c'K_f c` (P x functions, or P x 1 over all classes) after `seen` rows.
-    fn refresh(&mut self, norms: &Matrix, seen: u64);
+    /// New weights from `c'K_f c` (P x functions, or P x 1 over all of them) after `seen` rows, whose largest
+    /// contributions add up to `steps`.
+    fn refresh(&mut self, norms: &Matrix, seen: u64, steps: f64);
     /// Extends the weights to this many functions, for rules with one column per function.
     fn extend(&mut self, _n_functions: usize) {}
 }
@@ -45,6 +46,8 @@ pub(super) struct Streamed<R> {
     budget: Option<u64>,
     update_every: u64,
     n_classes: usize,
+    /// How many numbers are predicted, and epsilon; `None` for classes.
+    numbers: Option<(usize, f64)>,
     /// Rows seen so far.
     seen: u64,
     /// State at the start of the block: coefficients, norms, and the points prepared for kernels.
@@ -86,7 +89,8 @@ impl<R: Rule> Streamed<R> {
         let empty = Matrix::zeros(0, n_columns);
         let kernels = begin.kernels.of_points(&empty, None)?;
         check(method, begin)?;
-        let n_functions = n_functions(begin.n_classes.max(2));
+        let numbers = (begin.n_numbers > 0).then(|| (begin.n_numbers, method.epsilon()));
+        let n_functions = numbers.map_or_else(|| n_functions(begin.n_classes.max(2)), |(n, _)| n);
         let mut rule = R::begin(method, kernels.n_kernels())?;
         rule.extend(n_functions);
         let learner = Streamed {
@@ -95,6 +99,7 @@ impl<R: Rule> Streamed<R> {
             budget: begin.budget.map(|budget| budget as u64),
             update_every: begin.update_every as u64,
             n_classes: begin.n_classes,
+            numbers,
             seen: 0,
             expansion: Expansion::new(n_functions),
             frozen: Points::from(&empty),
@@ -116,26 +121,23 @@ impl<R: Rule> Streamed<R> {
         (self.seen, self.expansion) = (record.take("seen")?, record.take("expansion")?);
         (self.budget, self.update_every) = (record.take("budget")?, record.take("update_every")?);
         let times: Vec<u64> = record.take("pending.times")?;
-        let classes: Vec<usize> = record.take("pending.classes")?;
-        let rivals: Vec<usize> = record.take("pending.rivals")?;
+        let lessons = self.stored_lessons(record)?;
         let (n, n_frozen) = (times.len(), self.expansion.points.len());
-        let n_functions = self.expansion.n_functions();
+        let n_functions = self.n_functions();
         let mut all = record.take::<Matrix>("forgotten")?.into_data();
         all.extend_from_slice(points.data());
         let points = Matrix::from_vec(n_frozen + n, points.n_cols(), all).map_err(|_| misfit())?;
-        self.expansion.check(n_frozen, self::n_functions(self.n_classes.max(2)))?;
+        self.expansion.check(n_frozen, n_functions)?;
         let weights = self.rule.weights();
-        let fits = [classes.len(), rivals.len()] == [n, n]
+        let fits = lessons.len() == n
             && self.update_every > 0
             && weights.n_rows() == self.kernels.n_kernels()
-            && [1, n_functions].contains(&weights.n_cols())
-            && classes.iter().chain(&rivals).all(|&class| class < self.n_classes);
+            && [1, n_functions].contains(&weights.n_cols());
         if !fits {
             return Err(misfit());
         }
-        let delta = self.rule.delta();
-        let event = |e: usize| Event { row: e, class: classes[e], rival: rivals[e], delta, time: times[e] };
-        self.pending = (0..n).map(event).collect();
+        let event = |(row, (lesson, time))| Event { row, lesson, time };
+        self.pending = lessons.into_iter().zip(times).enumerate().map(event).collect();
         self.frozen = Points::from(&points.select_rows(&(0..n_frozen).collect::<Vec<_>>()));
         self.rows = points.data()[n_frozen * points.n_cols()..].to_vec();
         for (k, inner) in self.inner.iter_mut().enumerate() {
@@ -143,6 +145,53 @@ impl<R: Rule> Streamed<R> {
             self.kernels.check_inner(inner)?;
         }
         Ok(self)
+    }
+
+    /// What the rows of the block have taught so far.
+    fn stored_lessons(&self, record: &Record) -> Result<Vec<Lesson>> {
+        let misfit =
+            || Error::input("the rows learned last do not fit the stream; the file was not written by this method");
+        if let Some((n_numbers, _)) = self.numbers {
+            let deltas: Matrix = record.take("pending.deltas")?;
+            // A table without rows has no columns either.
+            let fits = deltas.n_rows() == 0 || deltas.n_cols() == n_numbers;
+            return if fits {
+                Ok(deltas.rows().map(|row| Lesson::Numbers(row.to_vec())).collect())
+            } else {
+                Err(misfit())
+            };
+        }
+        let classes: Vec<usize> = record.take("pending.classes")?;
+        let rivals: Vec<usize> = record.take("pending.rivals")?;
+        if classes.len() != rivals.len() || classes.iter().chain(&rivals).any(|&class| class >= self.n_classes) {
+            return Err(misfit());
+        }
+        let delta = self.rule.delta();
+        Ok(classes.into_iter().zip(rivals).map(|(class, rival)| Lesson::Class { class, rival, delta }).collect())
+    }
+
+    fn n_functions(&self) -> usize {
+        self.numbers.map_or_else(|| n_functions(self.n_classes.max(2)), |(n, _)| n)
+    }
+
+    /// How many times a model's scores raw scores are, and the largest contribution of row number `seen` (from 0).
+    /// Numbers have steps that fall with the square root of the number of rows: the error of an endless stream then
+    /// approaches that of the best function of bounded norm, and noise averages out.
+    fn steps(&self, seen: u64) -> (f64, f64) {
+        match self.numbers {
+            None => (self.rule.threshold(), self.rule.delta()),
+            Some(_) => (1.0, self.rule.delta() / self.rule.threshold() / (seen as f64 + 1.0).sqrt()),
+        }
+    }
+
+    /// The sum of the largest contributions of all rows so far; of numbers `sum_s s^-1/2` is `2 sqrt(t) - 1` to within a
+    /// half.
+    fn all_steps(&self) -> f64 {
+        let seen = self.seen as f64;
+        match self.numbers {
+            None => seen,
+            Some(_) => self.steps(0).1 * (2.0 * seen.sqrt() - 1.0).max(0.0),
+        }
     }
 
     fn n_all(&self) -> usize {
@@ -206,8 +255,9 @@ impl<R: Rule> Streamed<R> {
                 *score -= self.expansion.coefficients.get(k, m) * oldest(m, k);
             }
         } else if let Some(event) = events.get(k - n) {
-            let back = Event { delta: -event.delta, ..*event };
-            add_event(&back, |m| pending(m, k - n), scores);
+            for (m, delta) in event.parts(scores.len()) {
+                scores[m] -= delta * pending(m, k - n);
+            }
         }
     }
 
@@ -240,13 +290,8 @@ impl<R: Rule> Streamed<R> {
         Ok(scores)
     }
 
-    /// Learns the rows of one block.
-    fn block(&mut self, rows: &Matrix, classes: &[usize], pool: &Pool) -> Result<Vec<usize>> {
-        if self.n_classes < 2 {
-            // A single class has no rival.
-            self.seen += rows.n_rows() as u64;
-            return Ok(vec![0; rows.n_rows()]);
-        }
+    /// Learns the rows of one block. Returns their raw scores before.
+    fn block(&mut self, rows: &Matrix, goal: Goal<'_>, pool: &Pool) -> Result<Matrix> {
         let mut scores = self.scores(rows, pool)?;
         let mixture = self.mixture(pool)?;
         let own = self.kernels.of_points(rows, None)?.mix(&mixture, pool)?;
@@ -260,17 +305,18 @@ impl<R: Rule> Streamed<R> {
             false => vec![],
         };
         let of = |matrices: &[Matrix], m: usize, i: usize, j: usize| matrices[m.min(matrices.len() - 1)].get(i, j);
-        let (threshold, delta, mut time) = (self.rule.threshold(), self.rule.delta(), self.seen);
-        let mut predicted = vec![];
-        let step = |scores: &[f64], margin: f64| {
-            predicted.push(first_largest(&class_scores(scores)));
+        let (mut time, mut found) = (self.seen, vec![]);
+        let learn = |row: usize, scores: &[f64]| {
+            found.extend_from_slice(scores);
+            let (unit, most) = self.steps(time);
             time += 1;
-            (margin < threshold).then_some((time - 1, delta))
+            let lesson = goal.miss(row, scores, unit)?.lesson(most, |m| of(&own, m, row, row));
+            Some(Event { row, lesson, time: time - 1 })
         };
-        let events = walk(&mut scores, &own, classes, step, |events, scores| {
+        let events = walk(&mut scores, &own, learn, |events, scores| {
             let (n, row) = (before + events.len(), events[events.len() - 1].row);
             for k in self.n_forgotten(n - 1)..self.n_forgotten(n) {
-                let all: Vec<Event> = self.pending.iter().chain(events).copied().collect();
+                let all: Vec<Event> = self.pending.iter().chain(events).cloned().collect();
                 for later in row + 1..rows.n_rows() {
                     let old = |m: usize, k: usize| of(&oldest, m, later, k);
                     let new = |m: usize, e: usize| match e.checked_sub(before) {
@@ -286,7 +332,28 @@ impl<R: Rule> Streamed<R> {
             self.pending.push(Event { row: self.pending.len(), ..event });
         }
         self.seen = time;
-        Ok(predicted)
+        Matrix::from_vec(rows.n_rows(), self.expansion.n_functions(), found)
+    }
+
+    /// Learns rows block by block. Returns their raw scores before; none while there is a single class, which has no rival.
+    fn blocks(&mut self, rows: &Matrix, goal: Goal<'_>, pool: &Pool) -> Result<Vec<f64>> {
+        let (mut found, mut first) = (vec![], 0);
+        while first < rows.n_rows() {
+            let end = block_end(self.seen, self.update_every);
+            let last = rows.n_rows().min(first + (end - self.seen) as usize);
+            let block = rows.select_rows(&(first..last).collect::<Vec<_>>());
+            if self.numbers.is_none() && self.n_classes < 2 {
+                self.seen += block.n_rows() as u64;
+            } else {
+                found.extend(self.block(&block, goal.part(first..last), pool)?.into_data());
+            }
+            first = last;
+            if self.seen == end {
+                self.close(pool)?;
+                self.refresh(pool)?;
+            }
+        }
+        Ok(found)
     }
 
     /// Ends a block: its updates become part of the state.
@@ -311,7 +378,8 @@ impl<R: Rule> Streamed<R> {
         let across = self.kernels.of_points(rows, Some(&self.frozen))?;
         let among = self.kernels.of_points(rows, None)?;
         let change = Change { across: &across, among: &among, deltas };
-        change.add_to(&mut self.inner, R::POOLED, &self.expansion, pool)
+        let both = if self.numbers.is_none() && deltas.n_cols() == 1 { 2.0 } else { 1.0 };
+        change.add_to(&mut self.inner, R::POOLED.then_some(both), &self.expansion, pool)
     }
 
     /// Forgets the oldest points beyond the budget.
@@ -334,14 +402,25 @@ impl<R: Rule> Streamed<R> {
 
     /// Updates the kernel weights when due.
     fn refresh(&mut self, pool: &Pool) -> Result<()> {
-        if self.seen < BLOCK || self.seen.is_multiple_of(self.update_every) {
+        // A first row that needs no learning says nothing of the kernels.
+        let is_known = self.numbers.is_none() || !self.expansion.points.is_empty();
+        if is_known && (self.seen < BLOCK || self.seen.is_multiple_of(self.update_every)) {
             let inner: Vec<&Inner> = self.inner.iter().collect();
             let norms = self.kernels.inner_products(&inner, pool)?;
-            self.rule.refresh(&norms, self.seen);
+            self.rule.refresh(&norms, self.seen, self.all_steps());
             self.mixture = None;
         }
         Ok(())
     }
+}
+
+/// The class and the rival of each event.
+pub(super) fn pairs(events: &[Event]) -> (Vec<usize>, Vec<usize>) {
+    let pair = |event: &Event| match event.lesson {
+        Lesson::Class { class, rival, .. } => Some((class, rival)),
+        Lesson::Numbers(_) => None,
+    };
+    events.iter().filter_map(pair).unzip()
 }
 
 /// Points with more rows appended.
@@ -353,19 +432,18 @@ pub(super) fn append(points: &Points, rows: &Matrix) -> Result<Points> {
 
 impl<R: Rule> Learner for Streamed<R> {
     fn learn(&mut self, rows: &Matrix, classes: &[usize], pool: &Pool) -> Result<Vec<usize>> {
-        let mut predicted = vec![];
-        while predicted.len() < rows.n_rows() {
-            let first = predicted.len();
-            let end = block_end(self.seen, self.update_every);
-            let here: Vec<usize> = (first..rows.n_rows().min(first + (end - self.seen) as usize)).collect();
-            let block = rows.select_rows(&here);
-            predicted.extend(self.block(&block, &classes[first..first + here.len()], pool)?);
-            if self.seen == end {
-                self.close(pool)?;
-                self.refresh(pool)?;
-            }
+        let found = self.blocks(rows, Goal::Classes(classes), pool)?;
+        let n_functions = self.expansion.n_functions();
+        match found.is_empty() {
+            true => Ok(vec![0; rows.n_rows()]),
+            false => Ok(found.chunks(n_functions).map(|row| first_largest(&class_scores(row))).collect()),
         }
-        Ok(predicted)
+    }
+
+    fn learn_numbers(&mut self, rows: &Matrix, values: &Matrix, pool: &Pool) -> Result<Matrix> {
+        let Some((n_numbers, epsilon)) = self.numbers else { return Err(Error::input("the stream is one of classes")) };
+        let found = self.blocks(rows, Goal::of_numbers(values, epsilon), pool)?;
+        Matrix::from_vec(rows.n_rows(), n_numbers, found)
     }
 
     fn predict(&mut self, rows: &Matrix, pool: &Pool) -> Result<Vec<usize>> {
@@ -423,8 +501,14 @@ impl<R: Rule> Learner for Streamed<R> {
         record.put("budget", &self.budget);
         record.put("update_every", &self.update_every);
         record.put("pending.times", &self.pending.iter().map(|event| event.time).collect::<Vec<_>>());
-        record.put("pending.classes", &self.pending.iter().map(|event| event.class).collect::<Vec<_>>());
-        record.put("pending.rivals", &self.pending.iter().map(|event| event.rival).collect::<Vec<_>>());
+        match self.numbers {
+            None => {
+                let (classes, rivals) = pairs(&self.pending);
+                record.put("pending.classes", &classes);
+                record.put("pending.rivals", &rivals);
+            }
+            Some((n_numbers, _)) => record.put("pending.deltas", &deltas(&self.pending, self.pending.len(), n_numbers)),
+        }
         for (k, inner) in self.inner.iter().enumerate() {
             record.put(&format!("inner.{k}"), inner);
         }
@@ -441,7 +525,8 @@ impl<R: Rule> Learner for Streamed<R> {
         all.add(&self.pending, &new, |_| None);
         let left: Vec<usize> = (self.n_forgotten(self.pending.len())..all.points.len()).collect();
         let points: Vec<usize> = (0..left.len()).collect();
-        let model = StreamModel::whole(&points, &all.coefficients.select_rows(&left), self.rule.weights());
+        let model = StreamModel::whole(&points, &all.coefficients.select_rows(&left), self.rule.weights())
+            .of_numbers(self.numbers.is_some());
         let record = model.encode();
         Ok((Box::new(model), record))
     }

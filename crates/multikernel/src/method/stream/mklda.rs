@@ -5,12 +5,13 @@
 //! gradient steps of size `1/(gamma_mf t)`, starting at t = 1, so that `w_mf = (1 / (gamma_mf t)) sum_n c_nm
 //! Phi_f(x_n)` with integers c shared by all kernels; given the norms of the weights, the ridges are updated.
 
-use super::batch::{Rule, StreamMethod, StreamState};
-use super::expansion::{Expansion, n_functions};
+use super::batch::{Rule, StreamMethod, StreamState, TARGETS, functions_of};
+use super::expansion::Expansion;
 use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::published::Published;
 use super::sampled::{Priors, Sampled, best_scale};
+use crate::data::TargetKind;
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
@@ -48,6 +49,13 @@ params! {
     /// few updates later newer rows outweigh it so far that nothing is left of it. It is there to show that; a warning
     /// says how many of the learned rows still count. `stable` gives all rows the current ridges and forgets nothing.
     ///
+    /// Numbers are learned by `stable` alone, with the loss `max(0, |y - f(x)| - epsilon)` in place of the hinge and a
+    /// function with kernel weights of its own for each. What is augmented is the norm; the weights are found by
+    /// gradient steps for either loss, so nothing else changes, except that a step ends where the error is epsilon (see
+    /// `ufomkl`): as of classes only the order of scores matters, but not of numbers, their steps must not lead past them.
+    /// For the same reason the other variants refuse numbers: their scale diverges, or is set by margins. On a stream a row's
+    /// coefficient is at most `r / (epochs sqrt(t))`.
+    ///
     /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 or more Gaussians
     /// on the same columns count as one), and once per loop one per pair of points. Memory: the rows, and one
     /// coefficient per point and class.
@@ -71,6 +79,8 @@ params! {
         epochs: usize = 3, Allowed::Whole(1, 1000);
         /// times the ridges are found anew; not on streams
         loops: usize = 5, Allowed::Whole(1, 1000);
+        /// numbers: residuals up to this cost nothing, in standard deviations of the target
+        epsilon: f64 = 0.1, Allowed::Number(0.0, 10.0);
         /// for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact
         landmarks: usize = 0, Allowed::Whole(0, 20_000);
         /// whether rows are drawn with replacement, as published, instead of each once in an epoch; not on streams
@@ -108,6 +118,11 @@ impl Method for MklDa {
         0
     }
 
+    fn targets(&self) -> &'static [TargetKind] {
+        // Numbers need the scale of the weights, which only one variant keeps.
+        if self.variant == MklDaVariant::Stable { TARGETS } else { &[TargetKind::Classes] }
+    }
+
     fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         if self.replacement {
             return Err(Error::param("replacement", "must be no for a stream, whose rows come one after the other"));
@@ -126,6 +141,10 @@ impl StreamMethod for MklDa {
 
     fn replacement(&self) -> bool {
         self.replacement
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 }
 
@@ -234,8 +253,7 @@ impl Rule for Ridges {
     const NORMS: bool = false;
 
     fn begin(method: &MklDa, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
-        let (n, n_classes) = (task.n_samples(), task.labels.n_classes());
-        let n_functions = n_functions(n_classes);
+        let (n, n_classes, n_functions) = (task.n_samples(), task.labels.n_classes(), functions_of(task));
         let (sampled, rescaled) = (method.variant != MklDaVariant::Stable, method.variant == MklDaVariant::Gibbs);
         let even = Matrix::from_fn(n_kernels, n_functions, |_, _| 1.0 / n_kernels as f64);
         let trade = if sampled {
@@ -313,7 +331,7 @@ impl Rule for Ridges {
         Ok(())
     }
 
-    fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
+    fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
         // An unfinished loop knows less than the one before it.
         let (points, mut coefficients, weights) = if self.kept.points.is_empty() {
             (&expansion.points, self.coefficients(&expansion), &self.weights)
@@ -324,7 +342,7 @@ impl Rule for Ridges {
             // In the scale of its ridges, the learner requires a margin of 1.
             coefficients.data_mut().iter_mut().for_each(|c| *c /= self.unit);
         }
-        let model = StreamModel::new(points, &coefficients, weights);
+        let model = StreamModel::new(points, &coefficients, weights).of_numbers(task.target.numbers().is_some());
         let moves: Vec<String> = self.moves.iter().map(|moved| format!("{moved:.3}")).collect();
         let mut facts = vec![];
         if !moves.is_empty() {
@@ -378,7 +396,7 @@ impl learner::Rule for StreamRidges {
         1.0
     }
 
-    fn refresh(&mut self, norms: &Matrix, _: u64) {
+    fn refresh(&mut self, norms: &Matrix, _: u64, _: f64) {
         self.weights = stable(&self.weights, norms, self.rho);
     }
 

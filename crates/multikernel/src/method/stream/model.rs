@@ -6,7 +6,7 @@ use crate::file::{Field, Record, record};
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::run::{Additive, Decision, Explain, Input, Predict};
+use crate::run::{Additive, Decision, Explain, Input, Predict, Regressor};
 use crate::stack::Stack;
 
 /// Where the points of each segment end, for models whose points do not share their kernel weights. Stored only if
@@ -26,9 +26,25 @@ impl Field for Ends {
     }
 }
 
+/// Whether the functions are numbers. Stored only if they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct IsNumbers(bool);
+
+impl Field for IsNumbers {
+    fn put(&self, name: &str, record: &mut Record) {
+        if self.0 {
+            record.put(name, &true);
+        }
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        if record.has(name) { record.take(name).map(IsNumbers) } else { Ok(IsNumbers::default()) }
+    }
+}
+
 record! {
-    /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes. Only
-    /// points with a nonzero coefficient are kept.
+    /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes, or
+    /// one per number. Only points with a nonzero coefficient are kept.
     ///
     /// Cost of a score: one kernel value per point and kernel; one in total for many radial kernels on the same
     /// columns.
@@ -39,6 +55,7 @@ record! {
         /// P x 1 for all functions, or P x functions; those of several segments of points side by side.
         weights: Matrix,
         ends: Ends,
+        is_numbers: IsNumbers,
         /// The mean of the weights over the functions; they sum to 1.
         overall: Vec<f64>,
         warnings: Vec<String>,
@@ -69,6 +86,7 @@ impl StreamModel {
             coef: coef.clone(),
             weights: weights.clone(),
             ends: Ends::default(),
+            is_numbers: IsNumbers::default(),
             overall: overall.iter().map(|w| w / total).collect(),
             warnings: vec![],
             told: Told::default(),
@@ -90,6 +108,12 @@ impl StreamModel {
             ends: Ends(segments.iter().map(|(end, _)| *end).collect()),
             ..model
         }
+    }
+
+    /// Says whether its functions are numbers instead of classes.
+    pub(super) fn of_numbers(mut self, is_numbers: bool) -> StreamModel {
+        self.is_numbers = IsNumbers(is_numbers);
+        self
     }
 
     /// The weights of one segment: a part of the columns.
@@ -150,6 +174,9 @@ impl StreamModel {
 impl Predict for StreamModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let functions = self.functions(input.stack()?, pool)?;
+        if self.is_numbers.0 {
+            return Ok(functions);
+        }
         let data: Vec<f64> = functions.rows().flat_map(class_scores).collect();
         let n_classes = if functions.n_cols() == 1 { 2 } else { functions.n_cols() };
         Matrix::from_vec(functions.n_rows(), n_classes, data)
@@ -163,8 +190,8 @@ impl Predict for StreamModel {
         Some(self.used())
     }
 
-    fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
-        let n_functions = n_functions(n_classes);
+    fn check(&self, n_kernels: usize, n_outputs: usize) -> Result<()> {
+        let n_functions = if self.is_numbers.0 { n_outputs } else { n_functions(n_outputs) };
         let fits = self.coef.n_rows() == self.support.len()
             && self.coef.n_cols() == n_functions
             && self.weights.n_rows() == n_kernels
@@ -180,15 +207,21 @@ impl Predict for StreamModel {
         }
     }
 
+    fn regressor(&self) -> Option<&dyn Regressor> {
+        self.is_numbers.0.then_some(self)
+    }
+
     fn additive(&self) -> Option<&dyn Additive> {
         Some(self)
     }
 }
 
+impl Regressor for StreamModel {}
+
 impl Additive for StreamModel {
     fn decisions(&self) -> Vec<Decision> {
         match self.coef.n_cols() {
-            1 => vec![Decision::Between(1, 0)],
+            1 if !self.is_numbers.0 => vec![Decision::Between(1, 0)],
             n => (0..n).map(Decision::For).collect(),
         }
     }
@@ -229,7 +262,7 @@ impl Explain for StreamModel {
 
     fn class_weights(&self) -> Option<Matrix> {
         let weights = self.weights_of(self.n_segments() - 1);
-        if weights.n_cols() == 1 {
+        if weights.n_cols() == 1 || self.is_numbers.0 {
             return None;
         }
         let totals: Vec<f64> = (0..weights.n_cols()).map(|m| weights.column(m).iter().sum()).collect();

@@ -241,7 +241,7 @@ impl learner::Rule for StreamStage {
         self.inner.eta()
     }
 
-    fn refresh(&mut self, norms: &Matrix, _: u64) {
+    fn refresh(&mut self, norms: &Matrix, _: u64, _: f64) {
         self.inner.follow(norms);
     }
 }

@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
-use super::expansion::{Event, Expansion, add_event, class_scores, n_functions, rival};
-use super::learner::append;
+use super::expansion::{Event, Expansion, Lesson, add_event, class_scores, n_functions, rival};
+use super::learner::{append, pairs};
 use super::mklda::{MklDa, SAMPLES, unit};
 use super::model::StreamModel;
 use super::sampled::{Sampled, function_weights};
@@ -361,7 +361,7 @@ impl Published {
 
 /// A learned row: one more for its class, one less for the rival.
 fn event(row: usize, class: usize, rival: usize) -> Event {
-    Event { row, class, rival, delta: 1.0, time: 0 }
+    Event { row, lesson: Lesson::Class { class, rival, delta: 1.0 }, time: 0 }
 }
 
 impl Learner for Published {
@@ -444,8 +444,9 @@ impl Learner for Published {
         for (s, prepared) in self.older.iter().enumerate() {
             record.put(&format!("segment.{s}"), &prepared.segment);
         }
-        record.put("pending.classes", &self.pending.iter().map(|event| event.class).collect::<Vec<_>>());
-        record.put("pending.rivals", &self.pending.iter().map(|event| event.rival).collect::<Vec<_>>());
+        let (classes, rivals) = pairs(&self.pending);
+        record.put("pending.classes", &classes);
+        record.put("pending.rivals", &rivals);
         record
     }
 
@@ -501,8 +502,15 @@ mod tests {
         }
 
         fn learner(&self, n_classes: usize, update_every: usize, settings: &[(&str, &str)]) -> Published {
-            let begin =
-                Begin { kernels: &self.kernels, budget: None, update_every, n_classes, seed: SEED, stored: None };
+            let begin = Begin {
+                kernels: &self.kernels,
+                budget: None,
+                update_every,
+                n_classes,
+                n_numbers: 0,
+                seed: SEED,
+                stored: None,
+            };
             Published::begin(&with(settings), &begin).unwrap()
         }
 

@@ -1,5 +1,7 @@
 //! Checks the learners against naive bookkeeping for every kernel, class and row.
 
+mod numbers;
+
 use super::batch::{Rule, StreamState};
 use super::mklda::Ridges;
 use super::obscure::TwoStages;
@@ -17,6 +19,7 @@ use crate::stack::{Stack, StackOptions, Storage};
 struct Problem {
     stack: Stack,
     labels: Labels,
+    target: Target,
     /// All kernels, as dense matrices.
     kernels: Vec<Matrix>,
     pool: Pool,
@@ -37,7 +40,7 @@ impl Problem {
         let stack = Stack::train(&points, &kernels, &options).unwrap();
         let all: Vec<usize> = (0..n).collect();
         let kernels = (0..kernels.len()).map(|f| stack.block(f, &all, &all).unwrap()).collect();
-        Problem { stack, labels: Labels::new(&names).unwrap(), kernels, pool }
+        Problem { stack, labels: Labels::new(&names).unwrap(), target: Target::Classes, kernels, pool }
     }
 
     fn task(&self) -> Task<'_> {
@@ -45,7 +48,7 @@ impl Problem {
         Task {
             input,
             labels: &self.labels,
-            target: &Target::Classes,
+            target: &self.target,
             groups: None,
             views: &[],
             alternatives: &[],

@@ -1,10 +1,11 @@
 //! `ufomkl`: Ultra-Fast Optimisation of sparse multiple kernel learning (Orabona and Luo 2011).
 
-use super::batch::{Rule, StreamMethod, StreamState};
+use super::batch::{Rule, StreamMethod, StreamState, TARGETS};
 use super::expansion::Expansion;
 use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::power::{dual_power, q_norm};
+use crate::data::TargetKind;
 use crate::error::Result;
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
@@ -19,6 +20,12 @@ params! {
     /// (lambda t)`: all kernels share the integer coefficients c, and all classes the kernel weights. The norms are
     /// kept up to date as rows are learned, and the weights follow them after each block of 64 rows in which they may
     /// have changed by more than one part in 64.
+    ///
+    /// Numbers are learned with the loss `max(0, |y - f(x)| - epsilon)`, a function for each, all of them with the
+    /// same kernel weights. A row whose error is larger adds `s = min(1, (|y - f(x)| - epsilon) lambda t / k(x, x))`
+    /// to its coefficient, with the sign of the error: the subgradient of the loss after the step instead of before
+    /// it, so that no step leads past the number, however small lambda t still is. On a stream `f = sum_n c_n k(x_n, x)`
+    /// and `s = min(c / sqrt(t), (|y - f(x)| - epsilon) / k(x, x))`.
     pub struct UfoMkl {
         /// trade-off: lambda is 1/(c N), on a stream 1/(c t)
         c: f64 = 1.0, Allowed::Number(1e-6, 1e9);
@@ -26,6 +33,8 @@ params! {
         alpha: f64 = 0.0, Allowed::Number(0.0, 1000.0);
         /// passes over the rows
         epochs: usize = 5, Allowed::Whole(1, 1000);
+        /// numbers: residuals up to this cost nothing, in standard deviations of the target
+        epsilon: f64 = 0.1, Allowed::Number(0.0, 10.0);
         /// for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact
         landmarks: usize = 0, Allowed::Whole(0, 20_000);
     }
@@ -47,6 +56,10 @@ impl Method for UfoMkl {
         0
     }
 
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
     fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Ok(Some(Box::new(Streamed::<StreamSubgradients>::begin(self, begin)?)))
     }
@@ -55,6 +68,10 @@ impl Method for UfoMkl {
 impl StreamMethod for UfoMkl {
     fn landmarks(&self) -> usize {
         self.landmarks
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 }
 
@@ -85,10 +102,10 @@ impl Subgradients {
         }
     }
 
-    /// Kernel weights from `|theta_f|^2` over all classes.
-    fn follow(&mut self, norms: &Matrix) {
+    /// Kernel weights from `|theta_f|^2` over all functions, when the steps so far add up to `steps`.
+    fn follow(&mut self, norms: &Matrix, steps: f64) {
         let theta: Vec<f64> = norms.data().iter().map(|norm| norm.max(0.0).sqrt()).collect();
-        let v: Vec<f64> = theta.iter().map(|norm| (norm - self.alpha * self.time as f64).max(0.0)).collect();
+        let v: Vec<f64> = theta.iter().map(|norm| (norm - self.alpha * steps).max(0.0)).collect();
         // If every kernel drops out, all rows are learned until a norm exceeds alpha t again.
         let total = q_norm(&v, self.q);
         let weight = |f: usize| if v[f] > 0.0 { v[f] / theta[f] * (v[f] / total).powf(self.q - 2.0) } else { 0.0 };
@@ -130,23 +147,30 @@ impl Rule for Subgradients {
     }
 
     fn refresh(&mut self, norms: &Matrix) {
-        self.follow(norms);
+        self.follow(norms, self.time as f64);
     }
 
     fn turn(&mut self, _: &Task<'_>, _: u64, _: &mut Expansion) -> Result<()> {
         Ok(())
     }
 
-    fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
-        if self.weights.data().iter().any(|&weight| weight > 0.0) {
-            return Ok(StreamModel::new(&expansion.points, &expansion.averaged(self.time), &self.weights));
-        }
-        let even = Matrix::from_fn(self.weights.n_rows(), 1, |_, _| 1.0 / self.weights.n_rows() as f64);
-        let warning = format!(
-            "alpha = {} removed every kernel: all scores are 0, and the first class is predicted; use a smaller alpha",
-            self.alpha
-        );
-        Ok(StreamModel::new(&[], &Matrix::zeros(0, expansion.n_functions()), &even).with_warnings(vec![warning]))
+    fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
+        let is_numbers = task.target.numbers().is_some();
+        let found = if self.weights.data().iter().any(|&weight| weight > 0.0) {
+            let mut coefficients = expansion.averaged(self.time);
+            if is_numbers {
+                // Classes are compared with each other, numbers need their scale.
+                coefficients.data_mut().iter_mut().for_each(|c| *c /= self.lambda);
+            }
+            StreamModel::new(&expansion.points, &coefficients, &self.weights)
+        } else {
+            let even = Matrix::from_fn(self.weights.n_rows(), 1, |_, _| 1.0 / self.weights.n_rows() as f64);
+            let told =
+                if is_numbers { "the mean is predicted" } else { "all scores are 0, and the first class is predicted" };
+            let warning = format!("alpha = {} removed every kernel: {told}; use a smaller alpha", self.alpha);
+            StreamModel::new(&[], &Matrix::zeros(0, expansion.n_functions()), &even).with_warnings(vec![warning])
+        };
+        Ok(found.of_numbers(is_numbers))
     }
 }
 
@@ -181,8 +205,8 @@ impl learner::Rule for StreamSubgradients {
         1.0
     }
 
-    fn refresh(&mut self, norms: &Matrix, seen: u64) {
+    fn refresh(&mut self, norms: &Matrix, seen: u64, steps: f64) {
         self.inner.time = seen;
-        self.inner.follow(norms);
+        self.inner.follow(norms, steps);
     }
 }

@@ -6,6 +6,8 @@ use super::header::Header;
 use super::kept::Learned;
 use super::kernels::ModelKernels;
 use crate::file::Record;
+use crate::plan::errors::StreamErrors;
+use crate::plan::online::stored_errors;
 use crate::plan::views::Missing;
 use crate::run::{Compared, Explain};
 
@@ -155,12 +157,19 @@ impl<'a> Training<'a> {
 fn told_of_stream(stream: &Record) -> String {
     let rows: u64 = stream.take("n_rows").unwrap_or(0);
     let right: u64 = stream.take("n_correct").unwrap_or(0);
+    let errors = stored_errors(stream).unwrap_or_default();
     let every: u64 = stream.take("update_every").unwrap_or(0);
     let budget = match stream.take::<Option<u64>>("budget") {
         Ok(Some(budget)) => format!("at most {budget} points"),
         _ => "any number of points".into(),
     };
-    format!(
-        "{rows} rows, {right} of them predicted right before they were learned; {budget}, weights anew every {every} rows"
-    )
+    let told = match errors.iter().map(StreamErrors::r2).collect::<Option<Vec<_>>>() {
+        _ if errors.is_empty() => format!("{right} of them predicted right before they were learned"),
+        Some(r2) => {
+            let r2: Vec<String> = r2.iter().map(|r2| format!("{r2:.4}")).collect();
+            format!("predicted with R2 {} before they were learned", r2.join(", "))
+        }
+        None => "all of the same number".into(),
+    };
+    format!("{rows} rows, {told}; {budget}, weights anew every {every} rows")
 }

@@ -447,3 +447,33 @@ proptest! {
         prop_assert_eq!(text(drain(Trickle(&bytes, n), &options, 2)), whole);
     }
 }
+
+#[test]
+fn target_is_read_as_numbers_and_one_that_is_none_is_an_error_of_its_line() {
+    let text = "a,y,b\n1,10,x\n2,1e1,y\n3,many,x\n4,,y\n5,-0.5,x\n6,7,y\n";
+    let mut options = csv();
+    options.target = vec!["y".into()];
+    let mut stream = RowStream::open(text.as_bytes(), "f.csv", &options).unwrap();
+    let mut skipped = vec![];
+    let batch = stream.gather(9, OnError::Skip(&mut |error| skipped.push(error.to_string()))).unwrap().unwrap();
+    assert_eq!(skipped[0], "f.csv:4:2: 'many' for the target 'y' is not a number; correct or remove the row");
+    assert!(skipped.len() == 2 && skipped[1].starts_with("f.csv:5:2: "), "{skipped:?}");
+    assert_eq!(
+        (batch.labels.clone(), &batch.lines),
+        (["10", "10", "-0.5", "7"].map(String::from).to_vec(), &vec![2, 3, 6, 7])
+    );
+    assert_eq!(stream.names(), ["a", "b"]);
+    let set = stream.dataset(batch).unwrap();
+    let numbers = set.target.numbers().unwrap();
+    assert_eq!((numbers.names(), numbers.values().data()), (&["y".to_string()][..], &[10.0, 10.0, -0.5, 7.0][..]));
+    assert_eq!(set.label_name.as_deref(), Some("y"));
+    // The label of LIBSVM text is the number.
+    options.format = None;
+    let mut stream = RowStream::open(&b"1.5 1:2 2:3\n-2 1:1\nmany 2:1\n"[..], "f", &options).unwrap();
+    let batch = stream.gather(9, OnError::Fail).unwrap().unwrap();
+    let error = stream.dataset(batch).unwrap_err().to_string();
+    assert_eq!(error, "f:3: 'many' for the target 'y' is not a number; correct or remove the row");
+    options.target.push("b".into());
+    let error = RowStream::open(text.as_bytes(), "f.csv", &options).unwrap_err().to_string();
+    assert_eq!(error, "parameter target: a stream has one column of numbers to predict, got y, b; give one");
+}
