@@ -164,7 +164,7 @@ impl Setup {
             OnlineOptions { budget: args.budget, update_every: args.update_every.unwrap_or(default.update_every) };
         let has_model = args.model.is_some();
         let warmup = (!has_model).then(|| args.warmup.unwrap_or(super::WARMUP));
-        Setup { plan: plan.clone(), options, warmup, has_model, has_bank: args.choices.kernels.is_some() }
+        Setup { plan: plan.clone(), options, warmup, has_model, has_bank: !args.choices.kernels.is_empty() }
     }
 
     /// Options under the names of their flags; 0 for `None`.
