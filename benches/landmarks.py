@@ -5,8 +5,8 @@
 DIR holds tables as NAME.csv.gz. `accuracy`: R2 or concordance on one half of each table, trained on the other, with all rows as
 points and with fewer landmarks. `diamonds`: price from the other columns, four fifths of the rows for training, beside histogram
 boosting of scikit-learn on the same split. `cox`: N (100,000) synthetic rows with ten columns, half of them censored. `coverage`:
-what 90 % intervals of numbers would hold if the fit were read as a Gaussian process. Needs MULTIKERNEL, the command line's program,
-or finds it on the path; memory is the peak of its process, times are those of all its threads together.
+what 90 % intervals of numbers would hold if the fit were read as a Gaussian process. Needs MULTIKERNEL, the command line's
+program, or finds it on the path; memory is the peak of its process, times are those of all its threads together.
 """
 
 import argparse
@@ -121,7 +121,8 @@ def cox(folder, n):
     table["time"], table["event"] = np.minimum(own, censored), (own <= censored).astype(int)
     (train, test), (rows, rest) = halves(table, 0.9, folder)
     print(
-        "\n| rows | landmarks | kernels | concordance | of the true risk | CPU s | peak MiB |\n|---:|---:|---:|---:|---:|---:|---:|"
+        "\n| rows | landmarks | kernels | concordance | of the true risk | CPU s | peak MiB |\n"
+        "|---:|---:|---:|---:|---:|---:|---:|"
     )
     for landmarks in (300, 1000):
         what = ["--time", "time", "--event", "event"]
@@ -143,8 +144,8 @@ def kernels(A, X):
 
 
 def held(folder, X, y, Z, truth, penalty):
-    """The share of test rows in 90 % intervals of the Gaussian process that has this fit as its mean: its amplitude is 1/(2 lambda)
-    times the noise, which is that of the largest evidence."""
+    """The share of test rows in 90 % intervals of the Gaussian process that has this fit as its mean: its amplitude is
+    1/(2 lambda) times the noise, which is that of the largest evidence."""
     scale = np.sqrt(X.shape[1])
     y_mean, y_scale = y.mean(), y.std()
     table = pd.DataFrame(X / scale, columns=[f"x{j}" for j in range(X.shape[1])])

@@ -63,8 +63,8 @@ class MKLRegressor(RegressorMixin, _Predictor):
 
     Kernel weights are found by the method; amplitude and noise are those of the largest evidence, so there is nothing to
     tune. ``"simplemkl"``, ``"lpmkl"``, ``"silp"`` and ``"level"`` are support vector regressions on learned kernels instead,
-    with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`. ``"mklr"`` and ``"svimkl"`` minimise squared error or, with
-    ``{"loss": "poisson"}``, predict counts; ``lambda`` (or ``"auto"``) is their smoothness, ``landmarks`` is for very many rows.
+    with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`. ``"mklr"`` and ``"svimkl"`` minimise squared error, with
+    ``{"loss": "poisson"}`` they predict counts; ``lambda`` (or ``"auto"``) is their smoothness, ``landmarks`` for very many rows.
     ``"ufomkl"`` and ``"mklda"`` go through the rows a few times, for tens of thousands of them. All of these, ``"bemkl"``
     and ``"sbemkl"`` have no distribution.
 
