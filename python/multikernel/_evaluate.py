@@ -184,7 +184,7 @@ def search(
         X, y, [method] * len(named), kernels=None, views=views, folds=folds, repeats=repeats, train_fraction=train_fraction,
         groups=groups, ablate=None, target=target, proba=proba, random_state=random_state,
     )  # fmt: skip
-    for estimator, bank in zip(job.estimators, named.values()):
+    for estimator, bank in zip(job.estimators, named.values(), strict=True):
         estimator.set_params(kernels=bank)
     job.titles = list(named)
     return _run(job, max_seconds, n_jobs, verbose, executor, checkpoint, deadline)

@@ -90,7 +90,7 @@ class Job:
         names = [f"K{m + 1}" for m in range(_depth(self.X))]
         plans = [estimator._plan(names) for estimator in self.estimators]
         if self.titles is not None:
-            plans = [plan.titled(title) for plan, title in zip(plans, self.titles)]
+            plans = [plan.titled(title) for plan, title in zip(plans, self.titles, strict=True)]
         return _core.Evaluating(plans, rows, classes, codes, **given, **self.options)
 
 
