@@ -299,9 +299,9 @@ pub(crate) fn tune(
         }
     };
     let figures: Vec<f64> = (0..n_settings).map(figure).collect();
-    let figure = match task.target {
-        _ if let Some([(name, _), ..]) = owns.as_deref() => name,
-        Target::Numbers(_) => "squared error",
+    let figure = match (task.target, owns.as_deref()) {
+        (_, Some([(name, _), ..])) => name,
+        (Target::Numbers(_), _) => "squared error",
         _ if by_loss => "log-loss",
         _ => "accuracy",
     };

@@ -217,6 +217,10 @@ impl Explain for FunctionsModel {
 }
 
 /// The model of `svimkl` and `mklr`, for the target.
+///
+/// Numbers have no distribution. Squared error with the penalty `lambda a'K a` is the mean of a Gaussian process whose
+/// amplitude is 1/(2 lambda) of the noise, but 90 % intervals of that process held 84 to 91 % of new rows at the default
+/// lambda. They held 89 to 91 % with `lambda=auto`; a model cannot tell which of the two it is.
 #[derive(Clone, Debug)]
 pub enum SviMklEnd {
     /// Classes.
