@@ -458,7 +458,10 @@ fn target_is_read_as_numbers_and_one_that_is_none_is_an_error_of_its_line() {
     let batch = stream.gather(9, OnError::Skip(&mut |error| skipped.push(error.to_string()))).unwrap().unwrap();
     assert_eq!(skipped[0], "f.csv:4:2: 'many' for the target 'y' is not a number; correct or remove the row");
     assert!(skipped.len() == 2 && skipped[1].starts_with("f.csv:5:2: "), "{skipped:?}");
-    assert_eq!((batch.labels.clone(), &batch.lines), (["10", "10", "-0.5", "7"].map(String::from).to_vec(), &vec![2, 3, 6, 7]));
+    assert_eq!(
+        (batch.labels.clone(), &batch.lines),
+        (["10", "10", "-0.5", "7"].map(String::from).to_vec(), &vec![2, 3, 6, 7])
+    );
     assert_eq!(stream.names(), ["a", "b"]);
     let set = stream.dataset(batch).unwrap();
     let numbers = set.target.numbers().unwrap();
