@@ -316,11 +316,14 @@ fn numbers_are_learned_told_resumed_and_gone_on_with() {
     let write = |name: &str, rows: &[String]| {
         std::fs::write(bench.path(name), format!("kind,a,price,b\n{}", rows.concat())).unwrap();
     };
-    write("all.csv", &rows);
     write("half.csv", &rows[..300]);
     write("rest.csv", &rows[300..]);
     for method in ["ufomkl", "mklda"] {
-        let settings = format!("--target price --method {method} --warmup 100");
+        let settings = format!("--target price --method {method} --warmup 100 --update-every 10");
+        // A run that ends without --out leaves its checkpoint, from which it goes on when the file has grown.
+        write("all.csv", &rows[..300]);
+        bench.good(&format!("all.csv {settings} --predictions part.csv --checkpoint c"));
+        write("all.csv", &rows);
         let output = bench.run(&format!("all.csv {settings} --predictions whole.csv --out whole --json"));
         let told = text(&output.stderr);
         assert!(output.status.success(), "{told}");
@@ -344,8 +347,6 @@ fn numbers_are_learned_told_resumed_and_gone_on_with() {
         // Better than the mean, and ever better.
         let halves = [&pairs[..300], &pairs[300..]].map(|half| half.iter().map(|(y, f)| (y - f).powi(2)).sum::<f64>());
         assert!(errors < spread && halves[1] < halves[0], "{method}: {halves:?} {spread}");
-        // A run that ends without --out leaves its checkpoint, from which the whole stream is gone on with.
-        bench.good(&format!("half.csv {settings} --predictions part.csv --checkpoint c"));
         let output = bench
             .run(&format!("all.csv {settings} --predictions part.csv --checkpoint c --resume --out resumed --json"));
         assert!(output.status.success(), "{}", text(&output.stderr));
