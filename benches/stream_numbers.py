@@ -1,12 +1,12 @@
 """Numbers from a stream: `multikernel online --target` beside scikit-learn's SGDRegressor, row by row.
 
-    python benches/stream_numbers.py [--data-dir DIR] [--repeats R] [--rows N]
+    python benches/stream_numbers.py [--data-dir DIR] [--repeats R] [--rows N] [--sets NAME,...]
 
 DIR holds tables as NAME.csv.gz with `types.json` (target and kind of every column); sets that are not there are left out with
 a message. Rows are dealt at random, once for each repeat, N of them at most. Each is predicted, then learned; R2 is that of all
 rows and of the second half. SGDRegressor is at its defaults, on the scaled numeric columns and one column for each level of a
-category. Both have their scales, also that of the target, from the first 1,000 rows. Needs numpy, pandas, scikit-learn, and the command line
-(`$MULTIKERNEL`, else target/release/multikernel).
+category. Both have their scales, also that of the target, from the first 1,000 rows. Needs numpy, pandas, scikit-learn, and the
+command line (`$MULTIKERNEL`, else target/release/multikernel).
 """
 
 import argparse
@@ -66,13 +66,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "regression")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--rows", type=int, default=6000)
+    parser.add_argument("--sets", default=",".join(SETS), help="with commas between")
     args = parser.parse_args()
     binary = os.environ.get("MULTIKERNEL", ROOT / "target" / "release" / "multikernel")
     print("| set | rows | " + " | ".join(f"{name}: R2 / second half / s" for name in ("ufomkl", "mklda", "SGDRegressor")) + " |")
     print("|---|---|---|---|---|")
     types = json.loads((args.data_dir / "types.json").read_text()) if (args.data_dir / "types.json").exists() else {}
-    for name in SETS:
+    for name in args.sets.split(","):
         source = args.data_dir / f"{name}.csv.gz"
         if not (source.exists() and name in types):
             print(f"{name}: not in {args.data_dir}, left out")

@@ -49,12 +49,12 @@ params! {
     /// few updates later newer rows outweigh it so far that nothing is left of it. It is there to show that; a warning
     /// says how many of the learned rows still count. `stable` gives all rows the current ridges and forgets nothing.
     ///
-    /// Numbers are learned by `stable` alone, with the loss `max(0, |y - f(x)| - epsilon)` in place of the hinge and a
-    /// function with kernel weights of its own for each. What is augmented is the norm; the weights are found by
-    /// gradient steps for either loss, so nothing else changes, except that a step ends where the error is epsilon (see
-    /// `ufomkl`): as of classes only the order of scores matters, but not of numbers, their steps must not lead past them.
-    /// For the same reason the other variants refuse numbers: their scale diverges, or is set by margins. On a stream a row's
-    /// coefficient is at most `r / (epochs sqrt(t))`.
+    /// Numbers are learned by `stable` alone, with the loss `max(0, |y - f(x)| - epsilon)` in place of the hinge; each
+    /// has a function and kernel weights of its own. What is augmented is the norm, and the weights are found by gradient
+    /// steps for either loss, so nothing else changes but the length of a step: it ends where the error is epsilon (see
+    /// `ufomkl`), since numbers have to be met, while scores of classes are only compared. For the same reason the other
+    /// variants refuse numbers: their scale diverges, or is set by margins. On a stream a row's coefficient is at most
+    /// `r / (epochs sqrt(t))`.
     ///
     /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 or more Gaussians
     /// on the same columns count as one), and once per loop one per pair of points. Memory: the rows, and one
