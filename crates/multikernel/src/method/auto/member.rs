@@ -117,9 +117,14 @@ fn most_trained(task: &Task<'_>) -> Result<usize> {
     Ok(usize::try_from(room).unwrap_or(usize::MAX).clamp(1, most))
 }
 
-/// Whether landmarks take the place of the machine.
-pub(super) fn has_landmarks(auto: &Auto, task: &Task<'_>) -> Result<bool> {
-    Ok(landmarks::are_for(auto, task) && task.n_samples() > most_trained(task)?)
+/// Whether rows are too many for the machine, so that landmarks, or some of the rows, take its place.
+pub(super) fn is_beyond(task: &Task<'_>) -> Result<bool> {
+    Ok(task.n_samples() > most_trained(task)?)
+}
+
+/// Whether a candidate has landmarks in place of the machine.
+pub(super) fn has_landmarks(auto: &Auto, candidate: &Candidate, task: &Task<'_>) -> Result<bool> {
+    Ok(landmarks::are_for(auto, candidate, task) && is_beyond(task)?)
 }
 
 /// Calls `f` with the task on the rows that machines are trained on.
@@ -136,7 +141,7 @@ fn on_trained<T>(task: &Task<'_>, f: impl FnOnce(&Task<'_>, &[usize]) -> Result<
 impl Member {
     /// One step of the rule or of the machine.
     pub(super) fn step(&mut self, role: &As<'_>, task: &Task<'_>, control: &Control) -> Result<Progress> {
-        if has_landmarks(role.auto, task)? {
+        if has_landmarks(role.auto, role.candidate, task)? {
             if let Some(fit) = &mut self.landmarks {
                 return role.on_landmarks().step(fit, task, control);
             }
