@@ -219,7 +219,7 @@ impl Member {
     /// The model, from all rows or, if it was stopped before there was one, from a sample.
     pub(super) fn finish(self, role: &As<'_>, task: &Task<'_>) -> Result<MemberModel> {
         if let Some(fit) = self.landmarks {
-            return role.on_landmarks().finish(*fit, task).map(MemberModel::Landmarks);
+            return role.on_landmarks().finish(*fit, task).map(|model| MemberModel::Landmarks(Box::new(model)));
         }
         let svc: Svc = role.average().svc();
         if let Some(machine) = self.machine.filter(EndState::is_begun) {
@@ -240,14 +240,14 @@ impl Member {
 #[derive(Clone, Debug)]
 pub(super) enum MemberModel {
     End(EndModel),
-    Landmarks(LandmarkModel),
+    Landmarks(Box<LandmarkModel>),
 }
 
 impl MemberModel {
     fn inner(&self) -> &dyn Predict {
         match self {
             MemberModel::End(model) => model,
-            MemberModel::Landmarks(model) => model,
+            MemberModel::Landmarks(model) => model.as_ref(),
         }
     }
 }
@@ -269,7 +269,7 @@ impl Codec for MemberModel {
     fn decode(record: &Record) -> Result<Self> {
         match record.take_record("landmarks") {
             landmarks if landmarks.is_empty() => EndModel::decode(record).map(MemberModel::End),
-            landmarks => LandmarkModel::decode(&landmarks).map(MemberModel::Landmarks),
+            landmarks => LandmarkModel::decode(&landmarks).map(|model| MemberModel::Landmarks(Box::new(model))),
         }
     }
 }
