@@ -225,28 +225,28 @@ impl Member {
         if let Some(machine) = self.machine.filter(EndState::is_begun) {
             return on_trained(task, |task, rows| {
                 let model = machine.model(task, &scaled(svc, self.spread))?.of_rows(rows);
-                Ok(MemberModel::End(model.with_warning(self.warning)))
+                Ok(MemberModel::End(Box::new(model.with_warning(self.warning))))
             });
         }
         let weights = role.of_bank(&role.uniform(), task.stack()?.n_kernels());
         let (model, rows) = on_a_sample(weights, task, &svc)?;
-        Ok(MemberModel::End(model.with_warning(Some(format!(
+        Ok(MemberModel::End(Box::new(model.with_warning(Some(format!(
             "stopped before the model was trained: all kernels have the same weight{rows}; give it more time"
-        )))))
+        ))))))
     }
 }
 
 /// The model of a member: the machine at the end of its rule, or a regression on landmarks.
 #[derive(Clone, Debug)]
 pub(super) enum MemberModel {
-    End(EndModel),
+    End(Box<EndModel>),
     Landmarks(Box<LandmarkModel>),
 }
 
 impl MemberModel {
     fn inner(&self) -> &dyn Predict {
         match self {
-            MemberModel::End(model) => model,
+            MemberModel::End(model) => model.as_ref(),
             MemberModel::Landmarks(model) => model.as_ref(),
         }
     }
@@ -268,7 +268,9 @@ impl Codec for MemberModel {
 
     fn decode(record: &Record) -> Result<Self> {
         match record.take_record("landmarks") {
-            landmarks if landmarks.is_empty() => EndModel::decode(record).map(MemberModel::End),
+            landmarks if landmarks.is_empty() => {
+                EndModel::decode(record).map(|model| MemberModel::End(Box::new(model)))
+            }
             landmarks => LandmarkModel::decode(&landmarks).map(|model| MemberModel::Landmarks(Box::new(model))),
         }
     }
