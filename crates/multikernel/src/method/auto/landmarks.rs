@@ -22,10 +22,16 @@ pub(super) struct OnLandmarks<'a> {
     pub(super) auto: &'a Auto,
 }
 
-/// Whether there are landmarks for the target of the task: for classes, whose c says how smooth functions are. They know
-/// no class weights.
-pub(super) fn are_for(auto: &Auto, task: &Task<'_>) -> bool {
-    auto.class_weights == ClassWeights::None && *task.target == Target::Classes
+/// Kernels that landmarks are used with: each of them passes over all rows at every step. A candidate of more, whose single
+/// columns were worth it, does better on some of the rows.
+const MOST_KERNELS: usize = 20;
+
+/// Whether there are landmarks for a candidate and the target of the task: for classes, whose c says how smooth functions
+/// are. They know no class weights.
+pub(super) fn are_for(auto: &Auto, candidate: &Candidate, task: &Task<'_>) -> bool {
+    candidate.kernels.len() <= MOST_KERNELS
+        && auto.class_weights == ClassWeights::None
+        && *task.target == Target::Classes
 }
 
 /// How many landmarks there are.

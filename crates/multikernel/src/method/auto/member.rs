@@ -117,9 +117,14 @@ fn most_trained(task: &Task<'_>) -> Result<usize> {
     Ok(usize::try_from(room).unwrap_or(usize::MAX).clamp(1, most))
 }
 
-/// Whether landmarks take the place of the machine.
-pub(super) fn has_landmarks(auto: &Auto, task: &Task<'_>) -> Result<bool> {
-    Ok(landmarks::are_for(auto, task) && task.n_samples() > most_trained(task)?)
+/// Whether rows are too many for the machine, so that landmarks, or some of the rows, take its place.
+pub(super) fn is_beyond(task: &Task<'_>) -> Result<bool> {
+    Ok(task.n_samples() > most_trained(task)?)
+}
+
+/// Whether a candidate has landmarks in place of the machine.
+pub(super) fn has_landmarks(auto: &Auto, candidate: &Candidate, task: &Task<'_>) -> Result<bool> {
+    Ok(landmarks::are_for(auto, candidate, task) && is_beyond(task)?)
 }
 
 /// Calls `f` with the task on the rows that machines are trained on.
@@ -136,7 +141,7 @@ fn on_trained<T>(task: &Task<'_>, f: impl FnOnce(&Task<'_>, &[usize]) -> Result<
 impl Member {
     /// One step of the rule or of the machine.
     pub(super) fn step(&mut self, role: &As<'_>, task: &Task<'_>, control: &Control) -> Result<Progress> {
-        if has_landmarks(role.auto, task)? {
+        if has_landmarks(role.auto, role.candidate, task)? {
             if let Some(fit) = &mut self.landmarks {
                 return role.on_landmarks().step(fit, task, control);
             }
@@ -214,35 +219,35 @@ impl Member {
     /// The model, from all rows or, if it was stopped before there was one, from a sample.
     pub(super) fn finish(self, role: &As<'_>, task: &Task<'_>) -> Result<MemberModel> {
         if let Some(fit) = self.landmarks {
-            return role.on_landmarks().finish(*fit, task).map(MemberModel::Landmarks);
+            return role.on_landmarks().finish(*fit, task).map(|model| MemberModel::Landmarks(Box::new(model)));
         }
         let svc: Svc = role.average().svc();
         if let Some(machine) = self.machine.filter(EndState::is_begun) {
             return on_trained(task, |task, rows| {
                 let model = machine.model(task, &scaled(svc, self.spread))?.of_rows(rows);
-                Ok(MemberModel::End(model.with_warning(self.warning)))
+                Ok(MemberModel::End(Box::new(model.with_warning(self.warning))))
             });
         }
         let weights = role.of_bank(&role.uniform(), task.stack()?.n_kernels());
         let (model, rows) = on_a_sample(weights, task, &svc)?;
-        Ok(MemberModel::End(model.with_warning(Some(format!(
+        Ok(MemberModel::End(Box::new(model.with_warning(Some(format!(
             "stopped before the model was trained: all kernels have the same weight{rows}; give it more time"
-        )))))
+        ))))))
     }
 }
 
 /// The model of a member: the machine at the end of its rule, or a regression on landmarks.
 #[derive(Clone, Debug)]
 pub(super) enum MemberModel {
-    End(EndModel),
-    Landmarks(LandmarkModel),
+    End(Box<EndModel>),
+    Landmarks(Box<LandmarkModel>),
 }
 
 impl MemberModel {
     fn inner(&self) -> &dyn Predict {
         match self {
-            MemberModel::End(model) => model,
-            MemberModel::Landmarks(model) => model,
+            MemberModel::End(model) => model.as_ref(),
+            MemberModel::Landmarks(model) => model.as_ref(),
         }
     }
 }
@@ -263,8 +268,10 @@ impl Codec for MemberModel {
 
     fn decode(record: &Record) -> Result<Self> {
         match record.take_record("landmarks") {
-            landmarks if landmarks.is_empty() => EndModel::decode(record).map(MemberModel::End),
-            landmarks => LandmarkModel::decode(&landmarks).map(MemberModel::Landmarks),
+            landmarks if landmarks.is_empty() => {
+                EndModel::decode(record).map(|model| MemberModel::End(Box::new(model)))
+            }
+            landmarks => LandmarkModel::decode(&landmarks).map(|model| MemberModel::Landmarks(Box::new(model))),
         }
     }
 }

@@ -46,8 +46,9 @@ params! {
     ///
     /// With more than 2,000 rows candidates are compared and weights learned on 2,000 of them, and the machine is
     /// trained on all. With more than 20,000, or where their combined kernel does not fit into memory, the best candidate
-    /// becomes a kernel logistic regression ([`Mklr`](super::Mklr)) on all rows with 500 landmarks; models of numbers and
-    /// times, which cost N^3, are trained on 5,000 rows instead. Each is told. Probabilities come from the inner folds, so
+    /// alone is kept: it becomes a kernel logistic regression ([`Mklr`](super::Mklr)) on all rows with 500 landmarks, or, with
+    /// more than 20 kernels, a machine on 20,000 rows. Models of numbers and times, which cost N^3, are trained on 5,000
+    /// rows. Each is told. Probabilities come from the inner folds, so
     /// they cost nothing more.
     ///
     /// Cost: about six times that of `evidence` on the largest alternative.

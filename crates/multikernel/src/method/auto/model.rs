@@ -159,7 +159,10 @@ impl Predict for AutoModel {
     fn check(&self, n_kernels: usize, n_outputs: usize) -> Result<()> {
         self.members.iter().try_for_each(|member| member.check(n_kernels, n_outputs))?;
         self.maps.iter().try_for_each(|map| map.check(n_outputs))?;
-        let classes = self.members.iter().all(|member| matches!(member, MemberModel::End(EndModel::Svm(_))));
+        let classes = self
+            .members
+            .iter()
+            .all(|member| matches!(member, MemberModel::End(end) if matches!(**end, EndModel::Svm(_))));
         if classes || self.maps.is_empty() && self.members.len() == 1 {
             Ok(())
         } else {

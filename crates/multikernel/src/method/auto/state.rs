@@ -4,7 +4,7 @@ use super::Auto;
 use super::candidate::{Candidate, FEWEST_ROWS, Part};
 use super::compare::{Gain, Tried, Verdict};
 use super::landmarks;
-use super::member::{As, Member, MemberModel, has_landmarks, trained};
+use super::member::{As, Member, MemberModel, has_landmarks, is_beyond, trained};
 use super::model::AutoModel;
 use crate::data::Target;
 use crate::error::{Error, Result};
@@ -50,10 +50,10 @@ impl AutoState {
         As { candidate, c: self.tried.get(self.kept[place]).map_or(10.0, |tried| tried.c), auto }
     }
 
-    /// Takes what is kept; of machines on landmarks the best alone, as each passes over all rows many times.
-    fn decide(&mut self, verdict: &Verdict, auto: &Auto, task: &Task<'_>) -> Result<()> {
+    /// Takes what is kept; of rows that are too many for the machine the best alone.
+    fn decide(&mut self, verdict: &Verdict, task: &Task<'_>) -> Result<()> {
         self.kept.clone_from(&verdict.kept);
-        if has_landmarks(auto, task)? {
+        if is_beyond(task)? {
             self.kept.truncate(1);
         }
         self.members = vec![Member::default(); self.kept.len()];
@@ -70,7 +70,7 @@ impl State<Auto> for AutoState {
             return Err(Error::input("there is no kernel to weigh"));
         }
         // Class weights that do not fit are refused now; landmarks have none.
-        if !has_landmarks(auto, task)? {
+        if !has_landmarks(auto, &candidates[0], task)? {
             let role = As { candidate: &candidates[0], c: 10.0, auto };
             Member::default().step(&role, task, &Control::default())?;
         }
@@ -99,7 +99,7 @@ impl State<Auto> for AutoState {
             return Ok(Progress::of(self.tried.len(), n + 1).with(Loss::of(task).name, best));
         }
         if self.members.is_empty() {
-            self.decide(&Verdict::of(&candidates, &self.tried, auto, task)?, auto, task)?;
+            self.decide(&Verdict::of(&candidates, &self.tried, auto, task)?, task)?;
             return Ok(Progress::of(n, n + self.members.len()));
         }
         let total = n + self.members.len();
@@ -119,7 +119,7 @@ impl State<Auto> for AutoState {
         let candidates = Candidate::all(auto, task)?;
         let mut verdict = Verdict::of(&candidates, &self.tried, auto, task)?;
         if self.members.is_empty() {
-            self.decide(&verdict, auto, task)?;
+            self.decide(&verdict, task)?;
         }
         let mut models = vec![];
         let mut maps = vec![];
@@ -224,7 +224,7 @@ fn told(
 /// What the model was trained on, where it is not the kernel between all rows.
 fn trained_on(best: &Candidate, auto: &Auto, task: &Task<'_>) -> Result<Option<String>> {
     let all = task.n_samples();
-    let on = if has_landmarks(auto, task)? {
+    let on = if has_landmarks(auto, best, task)? {
         let n = landmarks::rows(auto, best, task)?.len();
         let part = if n < all { format!("{n} of {all}") } else { format!("all {all}") };
         Some(format!("{part} rows with {} landmarks (mklr)", landmarks::n_landmarks(auto)))
