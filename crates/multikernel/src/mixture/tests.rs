@@ -810,7 +810,7 @@ fn left_out_densities_are_those_of_mixtures_without_the_row() {
         let prior = prior(shape, 3);
         let found = Mixture::new(prior.clone(), &rows, clusters.clone()).unwrap();
         let found = found.ln_densities_left_out(&rows, &pool).unwrap();
-        for i in 0..40 {
+        for (i, &found) in found.iter().enumerate() {
             let others: Vec<usize> = (0..40).filter(|&other| other != i).collect();
             // Row 11 was the only one of cluster 2.
             let kept = others.iter().map(|&other| clusters[other]).collect();
@@ -819,7 +819,7 @@ fn left_out_densities_are_those_of_mixtures_without_the_row() {
             let most = joint.row(0).iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let sum: f64 = joint.row(0).iter().map(|value| (value - most).exp()).sum();
             let expected = most + sum.ln() - (39.0 + prior.alpha).ln();
-            near(found[i], expected, 1e-9, &format!("{shape:?} {i}"));
+            near(found, expected, 1e-9, &format!("{shape:?} {i}"));
         }
     }
 }
