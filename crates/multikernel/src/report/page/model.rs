@@ -101,7 +101,10 @@ impl ModelPage<'_> {
             sections.extend(self.importance(data, is_trained_on, pool)?);
         }
         if let Some(tested) = &tested {
-            sections.extend(tested.sections(model));
+            // Whoever looks at charts alone should see what they are of.
+            let rows = if is_trained_on { " (training rows)" } else { "" };
+            let titled = |section: Section| Section { title: section.title + rows, ..section };
+            sections.extend(tested.sections(model).into_iter().map(titled));
         }
         sections.extend(model.draws().as_ref().and_then(chains::section));
         sections.extend(self.alignment(&kernels, pool));

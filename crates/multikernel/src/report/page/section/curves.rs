@@ -32,7 +32,10 @@ pub(in crate::report::page) fn section(
          {whose}{over}."
     );
     if let Some((name, area)) = best {
-        says += &format!(" The largest area is that of {name}, {area:.3}.");
+        says += &match roc {
+            [_] => format!(" The area below the ROC curve is {area:.3}."),
+            _ => format!(" The largest area is that of {name}, {area:.3}."),
+        };
     }
     let spread = if roc.iter().any(|(_, curve)| curve.std.is_some()) {
         "; the band is ± a standard deviation over splits"

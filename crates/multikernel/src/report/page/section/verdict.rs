@@ -148,7 +148,7 @@ fn verdict(found: &Value, reference: &Reference, rows: &[Row]) -> String {
         let whole = mean(&values(found, "results")[0], key).unwrap_or(f64::NAN);
         let name = &reference.name;
         let lead = format!("With all views mean {score} of the method `{name}` is {}.", figure(whole));
-        return format!("{lead} {}{}", of_views(rows, score, whole), of_weights(rows));
+        return format!("{lead} {}{}", of_views(rows, score, whole), of_weights(rows, whole));
     }
     if reference.name != "average" {
         let better = rows.iter().find(|row| row.is_certain && row.value > 0.0);
@@ -229,11 +229,15 @@ fn of_views(rows: &[Row], score: &str, whole: f64) -> String {
 }
 
 /// Whether learned weights were worth it, where equal ones took part.
-fn of_weights(rows: &[Row]) -> String {
+fn of_weights(rows: &[Row], whole: f64) -> String {
     let Some(row) = rows.iter().find(|row| row.name == "equal weights") else { return String::new() };
     match (row.is_certain, row.value < 0.0) {
         (true, true) => format!(" Learned weights were worth it: equal ones change that by {}.", points(row)),
         (true, false) => format!(" Learned weights did harm: equal ones change that by {}.", points(row)),
+        (false, _) if is_equal(row) && whole >= 1.0 => {
+            " Learned weights could gain nothing: equal ones do as well in every split, and better is not possible."
+                .into()
+        }
         (false, _) if is_equal(row) => " Learned weights gained nothing: equal ones do as well in every split.".into(),
         (false, _) => format!(
             " Whether learned weights were worth it is not known from these splits: equal ones change that by {}, and the interval holds 0.",

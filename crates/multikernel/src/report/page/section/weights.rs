@@ -52,7 +52,7 @@ pub(in crate::report::page) fn section(
         id: "weights-chart",
         title: "Kernel weights",
         describes: &describes,
-        axis: if is_root { "weight, on a square-root scale" } else { "weight" },
+        axis: "weight",
         is_root,
         rows,
         zero: None,
