@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use multikernel::plan::Registry;
+use multikernel::{Device, Pool};
 
 use crate::help::shorten;
 
@@ -206,12 +207,22 @@ pub(crate) struct Limits {
     /// Threads; results are the same for any number [default: all]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
+    /// What computes kernels and their factors: cpu, or cuda for an NVIDIA GPU, where this build knows it
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", hide_short_help = true)]
+    pub(crate) device: String,
     /// Stop after this time with what was learned so far
     #[arg(long, value_name = "SECONDS")]
     pub(crate) max_seconds: Option<f64>,
     /// No progress and no remarks
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl Limits {
+    /// The threads and the device asked for.
+    pub(crate) fn pool(&self) -> multikernel::Result<Pool> {
+        Ok(Pool::new(self.threads)?.with_device(Device::named(&self.device)?))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -296,6 +307,9 @@ pub(crate) struct Predict {
     /// Threads; results are the same for any number [default: all]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
+    /// What computes kernels: cpu, or cuda for an NVIDIA GPU, where this build knows it
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", hide_short_help = true)]
+    pub(crate) device: String,
     /// No progress and no remarks
     #[arg(long, short)]
     pub(crate) quiet: bool,

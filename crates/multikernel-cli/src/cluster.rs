@@ -1,7 +1,6 @@
 //! `cluster`.
 
 use anyhow::{Result, bail};
-use multikernel::Pool;
 use multikernel::data::Samples;
 use multikernel::evaluate::ClusterIndices;
 use multikernel::file;
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     check_paths(args)?;
     guard_formulas(args.guard_formulas);
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
-    let pool = Pool::new(args.limits.threads)?;
+    let pool = args.limits.pool()?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
     session.memory = memory::limit(args.reading.memory.as_deref())?;

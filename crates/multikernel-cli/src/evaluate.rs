@@ -54,7 +54,7 @@ fn compare(args: &Evaluate, mut plans: Vec<Plan>, banks: &[String]) -> Result<()
     remarks.dedup();
     remarks.iter().for_each(|remark| bar.note(remark));
     let protocol = protocol(args, &rows, &mut bar)?;
-    let pool = Pool::new(args.limits.threads)?;
+    let pool = args.limits.pool()?;
     let control = data::control(&args.limits)?;
     foretell(args, &rows, &plans, &pool, &control, &mut bar);
     let mut session = Session::new(&pool, &mut bar);

@@ -7,7 +7,7 @@ use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::evaluate::NumberMetrics;
 use multikernel::plan::{Model, ModelNumbers, Parts, PartsBy, Registry};
 use multikernel::run::{Observer, Placed};
-use multikernel::{Matrix, Pool, file};
+use multikernel::{Device, Matrix, Pool, file};
 
 use crate::args::Predict;
 use crate::bar::Bar;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     stop::claim(args.out.as_deref())?;
     let model = Model::load_with(&args.model, registry)?;
     let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, &model, &mut bar)?;
-    let pool = Pool::new(args.threads)?;
+    let pool = Pool::new(args.threads)?.with_device(Device::named(&args.device)?);
     model.input().unseen(&rows)?.iter().for_each(|note| bar.note(note));
     bar.phase("predicting");
     let mut columns = Columns::default();

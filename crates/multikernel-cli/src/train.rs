@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use multikernel::Pool;
 use multikernel::data::TargetKind;
 use multikernel::file;
 use multikernel::plan::{Registry, Session};
@@ -63,7 +62,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
         count(rows.samples.n_features(), "feature"),
         settings.join(", ")
     ));
-    let pool = Pool::new(args.limits.threads)?;
+    let pool = args.limits.pool()?;
     bar.phase("forecast");
     let control = data::control(&args.limits)?;
     if let Some(forecast) = forecast::of(&plan, &rows, rows.samples.n_samples(), &pool, &control) {

@@ -86,6 +86,7 @@
 
 mod closest;
 pub mod data;
+mod device;
 pub mod dist;
 pub mod draws;
 mod error;
@@ -106,6 +107,7 @@ pub mod solve;
 pub mod stack;
 pub mod testing;
 
+pub use device::Device;
 pub use error::{Error, Message, Place, Remedy, Result};
 pub use linalg::{Matrix, SharedValues};
 pub use plan::{Model, Online, OnlineOptions, Plan};

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
         args,
         name: if args.stream == "-" { "standard input" } else { args.stream.as_str() },
         setup: Setup::new(args, &plan),
-        pool: Pool::new(args.limits.threads)?,
+        pool: args.limits.pool()?,
         control: data::control(&args.limits)?,
         bar: Bar::new(args.limits.quiet).watching(args.watch.as_deref())?,
         skipped: Skipped::default(),

@@ -23,7 +23,7 @@ mod verdict;
 use anyhow::bail;
 use multikernel::plan::Session;
 use multikernel::report::TextTable;
-use multikernel::{Error, Pool, Result};
+use multikernel::{Error, Result};
 use serde_json::{Value, json};
 
 use self::measure::reproduce;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<()> {
         crate::picture::check_out("--picture", picture)?;
     }
     let mut bar = Bar::new(args.limits.quiet);
-    let pool = Pool::new(args.limits.threads)?;
+    let pool = args.limits.pool()?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
     session.memory = memory::limit(None)?;
@@ -108,6 +108,8 @@ fn tables_text() -> String {
 #[cfg(test)]
 mod tests {
     use multikernel::run::Silent;
+
+    use multikernel::Pool;
 
     use super::*;
 

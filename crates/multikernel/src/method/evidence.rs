@@ -1,6 +1,7 @@
 //! `evidence`: kernel weights as variance components of a Gaussian model of the classes, a few ascent steps. Ours.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::ends::TARGETS;
 use super::svc::svc_params;
@@ -12,7 +13,7 @@ use crate::kernel::{DEFAULT_BANK, Kernel};
 use crate::linalg::{Matrix, centre_columns, dot};
 use crate::run::{About, Allowed, Control, KernelsOfView, Method, Needs, Task};
 use crate::solve::cholesky::Cholesky;
-use crate::stack::Symmetric;
+use crate::stack::{FactorThere, Symmetric};
 
 svc_params! {
     /// C-SVC on kernels weighted by the evidence (marginal likelihood) of a Gaussian model of the classes, `Y ~ N(0,
@@ -69,10 +70,57 @@ record! {
 /// The model at given weights.
 #[derive(Clone, Debug)]
 struct Point {
-    factor: Cholesky,
+    factor: Factor,
     /// `A = H Y`.
     solved: Matrix,
     evidence: f64,
+}
+
+/// The factor of the combined kernel, in this machine's memory or on the pool's device.
+#[derive(Clone, Debug)]
+enum Factor {
+    Here(Cholesky),
+    There(Arc<FactorThere>),
+}
+
+impl Factor {
+    fn new(task: &Task<'_>, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Factor> {
+        let stack = task.stack()?;
+        if let Some(there) = stack.factor_there(weights, noise, task.pool)? {
+            return Ok(Factor::There(Arc::new(there)));
+        }
+        let column = Matrix::from_vec(weights.len(), 1, weights.to_vec())?;
+        let mut sum = stack.combine(&column, task.pool)?.remove(0);
+        (0..sum.n_rows()).for_each(|i| sum.set(i, i, sum.get(i, i) + noise));
+        Ok(Factor::Here(Cholesky::new(sum, task.pool, stop)?))
+    }
+
+    fn solve(&self, right: &Matrix) -> Result<Matrix> {
+        match self {
+            Factor::Here(factor) => factor.solve(right),
+            Factor::There(factor) => factor.solve(right),
+        }
+    }
+
+    fn log_determinant(&self) -> Result<f64> {
+        match self {
+            Factor::Here(factor) => Ok(factor.log_determinant()),
+            Factor::There(factor) => factor.log_determinant(),
+        }
+    }
+
+    /// `<K_m, U U'>` and `<K_m, H>` for each kernel m, with `H` the inverse, and the trace of `H`.
+    fn products(&self, task: &Task<'_>, u: &Matrix, stop: &(dyn Fn() -> bool + Sync)) -> Result<(Matrix, f64)> {
+        match self {
+            Factor::Here(factor) => {
+                let inverse = factor.inverse(task.pool, stop)?;
+                let with = [Symmetric::Factored(u, u), Symmetric::Dense(&inverse)];
+                let products = task.stack()?.project(&with, task.pool)?;
+                Ok((products, (0..inverse.n_rows()).map(|i| inverse.get(i, i)).sum()))
+            }
+            Factor::There(factor) => factor.products(task.stack()?, u, task.pool),
+        }
+    }
 }
 
 impl Rule for Evidence {
@@ -155,14 +203,10 @@ fn target(task: &Task<'_>) -> Matrix {
 /// The model at given weights; [`Error::NotDefinite`] where it does not exist.
 fn point(task: &Task<'_>, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Point> {
     let y = target(task);
-    let column = Matrix::from_vec(weights.len(), 1, weights.to_vec())?;
-    let mut sum = task.stack()?.combine(&column, task.pool)?.remove(0);
-    let n = sum.n_rows();
-    (0..n).for_each(|i| sum.set(i, i, sum.get(i, i) + noise));
-    let factor = Cholesky::new(sum, task.pool, stop)?;
+    let factor = Factor::new(task, weights, noise, stop)?;
     let solved = factor.solve(&y)?;
-    let columns = y.n_cols() as f64;
-    let evidence = -0.5 * (columns * (factor.log_determinant() + n as f64 * LN_TAU) + dot(solved.data(), y.data()));
+    let (n, columns) = (y.n_rows() as f64, y.n_cols() as f64);
+    let evidence = -0.5 * (columns * (factor.log_determinant()? + n * LN_TAU) + dot(solved.data(), y.data()));
     Ok(Point { factor, solved, evidence })
 }
 
@@ -246,10 +290,8 @@ fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() 
 
 /// The factor for each weight, and for the noise: `(<K, A A'> / c) / <K, H>`, with sums over the kernels of a form.
 fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<(Vec<f64>, f64)> {
-    let inverse = now.factor.inverse(task.pool, stop)?;
+    let (products, trace) = now.factor.products(task, &now.solved, stop)?;
     let columns = now.solved.n_cols() as f64;
-    let with = [Symmetric::Factored(&now.solved, &now.solved), Symmetric::Dense(&inverse)];
-    let products = task.stack()?.project(&with, task.pool)?;
     let mut sums = vec![[0.0; 2]; forms.len()];
     for (&form, row) in forms.iter().zip(products.rows()) {
         sums[form][0] += row[0] / columns;
@@ -257,7 +299,6 @@ fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> boo
     }
     // A zero kernel has 0 / 0, and one that is not positive semi-definite may have anything: they get no weight.
     let ratio = |[fit, size]: [f64; 2]| if fit > 0.0 && size > 0.0 { fit / size } else { 0.0 };
-    let trace: f64 = (0..inverse.n_rows()).map(|i| inverse.get(i, i)).sum();
     let noise = ratio([dot(now.solved.data(), now.solved.data()) / columns, trace]);
     Ok((forms.iter().map(|&form| ratio(sums[form])).collect(), noise))
 }

@@ -348,7 +348,7 @@ impl Plan {
     pub fn train_in(&self, data: &Dataset, session: &mut Session<'_>) -> Result<Model> {
         if let Some(checkpoint) = &session.checkpoint {
             // Report an unusable checkpoint before the kernels are computed, not after.
-            checkpoint.open(&self.identity(&data.fingerprint()))?;
+            checkpoint.open(&self.identity(&data.fingerprint(), session.pool))?;
         }
         let prepared = self.prepare(data, session)?;
         self.remarks(&data.samples).iter().for_each(|note| session.observer.note(note));
@@ -462,7 +462,7 @@ impl Plan {
         };
         let (params, tuned) = self.chosen(&task, session)?;
         let fingerprint = prepared.data.fingerprint();
-        let identity = self.identity(&fingerprint);
+        let identity = self.identity(&fingerprint, session.pool);
         let checkpoint = session.checkpoint.as_ref();
         let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
         let run = runner.run(params.method(), &task)?;
@@ -485,6 +485,7 @@ impl Plan {
             Stop::Finished => "finished".into(),
             stop => format!("{stop} after {} of {} units of work", run.progress.done, run.progress.total),
         };
+        header.device = session.pool.device().map(|device| device.name().to_string());
         header.finished = run.stop == Stop::Finished && !wants_more;
         header.steps = run.steps;
         let kept = prepared.kept(&header.kernels, run.model.as_ref());
@@ -551,8 +552,10 @@ impl Plan {
     }
 
     /// What a stored state must match.
-    fn identity(&self, fingerprint: &str) -> BTreeMap<String, String> {
+    fn identity(&self, fingerprint: &str, pool: &Pool) -> BTreeMap<String, String> {
         let mut identity = self.settings();
+        // A device rounds otherwise than the threads.
+        identity.extend(pool.device().map(|device| ("device".to_string(), device.name().to_string())));
         identity.insert("data fingerprint".into(), fingerprint.into());
         // Another version may round in a different order, and a resumed run promises the bits of an uninterrupted one.
         identity.insert("multikernel version".into(), env!("CARGO_PKG_VERSION").into());
@@ -576,6 +579,7 @@ impl Plan {
             kernels: kernels.into(),
             scale: self.recipe.scale,
             precision: self.precision,
+            device: None,
             seed: self.seed,
             classes: if data.target == Target::Classes { data.labels.classes().to_vec() } else { vec![] },
             features: samples.names().to_vec(),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use threads::Threads;
 
+use crate::device::Device;
 use crate::error::{Error, Result};
 
 /// Maximum threads per pool. More than the machine has only wait for one another, and thousands bring it to a halt.
@@ -29,6 +30,7 @@ const MAX_THREADS: usize = 1024;
 pub struct Pool {
     threads: Arc<Threads>,
     spare: Arc<Spare>,
+    device: Option<Device>,
 }
 
 /// Unused memory, for either precision.
@@ -91,7 +93,7 @@ impl Pool {
         let n_threads = if n_threads == 0 { machine().min(MAX_THREADS) } else { n_threads };
         let threads = Threads::new(n_threads)
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
-        Ok(Pool { threads: Arc::new(threads), spare: Arc::default() })
+        Ok(Pool { threads: Arc::new(threads), spare: Arc::default(), device: None })
     }
 
     /// A pool of all the machine's threads, started once and shared by all such pools; memory is per pool. For calls
@@ -110,7 +112,7 @@ impl Pool {
         if *owner != process {
             return Pool::new(0);
         }
-        Ok(Pool { threads: threads.clone(), spare: Arc::default() })
+        Ok(Pool { threads: threads.clone(), spare: Arc::default(), device: None })
     }
 
     /// A shared pool of one thread: for work inside tasks that already run concurrently.
@@ -121,6 +123,18 @@ impl Pool {
         }
         let pool = Pool::new(1)?;
         Ok(ALONE.get_or_init(|| pool))
+    }
+
+    /// The same threads with a device beside them, which then does what it can do.
+    #[must_use]
+    pub fn with_device(mut self, device: impl Into<Option<Device>>) -> Pool {
+        self.device = device.into();
+        self
+    }
+
+    /// The device beside the threads.
+    pub fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
     }
 
     /// Memory left by dropped stacks.

@@ -298,7 +298,10 @@ impl Core {
         // Leave room for one combined kernel beside the stack, which every method needs sooner or later.
         let result = (self.cut.n_rows as u64).saturating_mul(self.cut.n_cols as u64).saturating_mul(8);
         let fits = self.memory.is_none_or(|limit| need.saturating_add(result) <= limit);
+        let on_device = options.pool.device().is_some() && self.suits_devices();
         let store = match options.storage {
+            // A device computes them faster than it would receive them.
+            _ if on_device => false,
             Storage::Tiled => false,
             Storage::Packed => true,
             Storage::Fit => fits && self.pays(need),

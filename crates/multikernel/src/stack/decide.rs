@@ -24,6 +24,9 @@ impl Stack {
     /// The matrices of a mixture: [`Stack::combine`] with prepared weights.
     pub fn mix(&self, mixture: &Mixture, pool: &Pool) -> Result<Vec<Matrix>> {
         mixture.check(&self.core.layout)?;
+        if let Some(there) = self.there(pool) {
+            return there.mix(mixture);
+        }
         in_precision!(self, mix(self, mixture, pool))
     }
 
@@ -39,6 +42,9 @@ impl Stack {
             return Err(Error::input(format!(
                 "decide: {columns} columns of coefficients cannot be shared out among {sums} weighted sums"
             )));
+        }
+        if let Some(there) = self.there(pool) {
+            return there.decide(mixture, coefficients);
         }
         if self.cut().symmetric {
             // Treat every entry separately, so that each row is complete.

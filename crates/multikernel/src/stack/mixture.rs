@@ -20,6 +20,8 @@ pub struct Mixture {
     /// Batches that any column needs.
     pub(super) batch_mask: Vec<bool>,
     n_slots: usize,
+    /// The weights of all kernels of the layout, for devices.
+    pub(super) weights: Matrix,
 }
 
 /// What one column of weights needs.
@@ -61,7 +63,7 @@ impl Mixture {
         }
         let asks = |b: usize| columns.iter().any(|recipe| !matches!(recipe.terms[b], Term::Nothing));
         let batch_mask = (0..layout.batches.len()).map(asks).collect();
-        Mixture { columns, batch_mask, n_slots: layout.slots.len() }
+        Mixture { columns, batch_mask, n_slots: layout.slots.len(), weights: weights.clone() }
     }
 
     /// Number of weighted sums.

@@ -62,6 +62,9 @@ impl Stack {
                 return Err(Error::input(format!("project: half of a matrix must be square, got {rows} x {cols}")));
             }
         }
+        if let Some(there) = self.there(pool) {
+            return there.project(matrices);
+        }
         let all = in_precision!(self, project(self, matrices, pool))?;
         Ok(if self.kernels.is_all() { all } else { all.select_rows(&self.kernels.indices()) })
     }
@@ -69,6 +72,9 @@ impl Stack {
     /// `K_m V` for all kernels, V of n_cols x r: P matrices of n_rows x r. One pass, r products per entry.
     pub fn apply(&self, vectors: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
         check("apply: vectors", "rows", vectors.n_rows(), self.n_cols())?;
+        if let Some(there) = self.there(pool) {
+            return there.apply(vectors);
+        }
         in_precision!(self, apply(self, vectors, pool))
     }
 
@@ -85,8 +91,11 @@ impl Stack {
                 "collect: vectors has {count} columns, the stack needs as many for each of its {n_kernels} kernels"
             )));
         }
-        // One row per kernel, its vectors concatenated.
         let each = count / n_kernels;
+        if let Some(there) = self.there(pool) {
+            return there.collect(vectors, each);
+        }
+        // One row per kernel, its vectors concatenated.
         let rows = Matrix::from_vec(n_kernels, each * self.n_cols(), vectors.transposed().into_data())?;
         let all = self.spread(&rows);
         in_precision!(self, collect(self, &all, each, pool))

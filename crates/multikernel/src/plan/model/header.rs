@@ -29,6 +29,8 @@ record! {
         pub(in crate::plan) kernels as "resolved": HeaderKernels,
         pub(in crate::plan) scale: Scale,
         pub(in crate::plan) precision: Precision,
+        /// The device beside the threads it was trained on.
+        pub(in crate::plan) device: Option<String>,
         pub(in crate::plan) seed: u64,
         pub(in crate::plan) classes: Vec<String>,
         pub(in crate::plan) features: Vec<String>,
