@@ -6,6 +6,7 @@ use super::{Mixture, Prior, Witness, stopped};
 use crate::dist::{Rng, ln_gamma_function};
 use crate::error::Result;
 use crate::linalg::Matrix;
+use crate::pool::Pool;
 use crate::simd::{exp, ln};
 
 /// Scans of the rows between two clusters before a split is proposed.
@@ -34,33 +35,37 @@ impl Mixture {
     /// that change, at the position their new cluster takes over, so with a witness the distribution is invariant only
     /// in that sense. If stopped, it leaves the mixture unchanged.
     ///
-    /// Cost: that of some 12 densities per row of the clusters touched, on the calling thread.
+    /// Proposals draw from streams of their own, so as many are computed at once as the pool has threads: those after
+    /// an accepted one are computed again. The bits are those of one after the other.
+    ///
+    /// Cost: that of some 12 densities per row of the clusters touched.
     pub(crate) fn split_merge(
         &mut self,
         rows: &Matrix,
         witness: &dyn Witness,
         n_moves: usize,
         rng: &mut Rng,
+        pool: &Pool,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(Vec<usize>, Moves)> {
         self.fits(rows)?;
         let lists = self.members().into_iter();
         let groups = self.parts.iter().cloned().zip(lists).enumerate();
         let groups = groups.map(|(origin, (part, rows))| Some(Group { part, rows, origin })).collect();
-        let mut work = SplitMerge {
-            prior: &self.prior,
-            rows,
-            witness,
-            groups,
-            clusters: self.clusters.clone(),
-            stop,
-            moves: Moves::default(),
-        };
-        for _ in 0..if rows.n_rows() > 1 { n_moves } else { 0 } {
-            work.propose(rng)?;
+        let mut work = SplitMerge { prior: &self.prior, rows, witness, groups, clusters: self.clusters.clone(), stop };
+        let (seed, n_moves) = (rng.bits(), if rows.n_rows() > 1 { n_moves } else { 0 });
+        let (mut moves, mut next) = (Moves { proposed: n_moves, ..Moves::default() }, 0);
+        while next < n_moves {
+            let count = pool.n_threads().min(n_moves - next);
+            for found in pool.map(count, |k| work.propose(&mut Rng::new(seed, (next + k) as u64))) {
+                next += 1;
+                if let Some(change) = found? {
+                    work.make(change, &mut moves);
+                    break;
+                }
+            }
         }
-        let (groups, moves) = (work.groups, work.moves);
-        let kept: Vec<Group> = groups.into_iter().flatten().collect();
+        let kept: Vec<Group> = work.groups.into_iter().flatten().collect();
         let origins = kept.iter().map(|group| group.origin).collect();
         for (k, group) in kept.iter().enumerate() {
             group.rows.iter().for_each(|&i| self.clusters[i] = k);
@@ -78,6 +83,14 @@ struct Group {
     origin: usize,
 }
 
+/// An accepted proposal.
+enum Change {
+    /// The cluster at this position becomes two.
+    Split(usize, [Group; 2]),
+    /// The clusters at these positions become one.
+    Merge([usize; 2], Group),
+}
+
 /// The clustering while splits and merges are proposed.
 struct SplitMerge<'a> {
     prior: &'a Prior,
@@ -87,68 +100,68 @@ struct SplitMerge<'a> {
     groups: Vec<Option<Group>>,
     clusters: Vec<usize>,
     stop: &'a (dyn Fn() -> bool + Sync),
-    moves: Moves,
 }
 
 impl SplitMerge<'_> {
-    fn propose(&mut self, rng: &mut Rng) -> Result<()> {
+    /// One proposal, and what it changes if it is accepted.
+    fn propose(&self, rng: &mut Rng) -> Result<Option<Change>> {
         let n = self.rows.n_rows();
         let first = rng.below(n);
         let second = (first + 1 + rng.below(n - 1)) % n;
-        self.moves.proposed += 1;
         let ends = [first, second];
-        if self.clusters[first] == self.clusters[second] { self.split(ends, rng) } else { self.merge(ends, rng) }
+        match ends.map(|i| (self.clusters[i], self.groups[self.clusters[i]].as_ref())) {
+            [(place, Some(whole)), (other, _)] if place == other => self.split(place, whole, ends, rng),
+            [(one, Some(first)), (other, Some(second))] => self.merge([one, other], [first, second], ends, rng),
+            _ => Ok(None),
+        }
     }
 
-    fn split(&mut self, ends: [usize; 2], rng: &mut Rng) -> Result<()> {
-        let place = self.clusters[ends[0]];
-        let Some(whole) = self.groups[place].take() else { return Ok(()) };
+    fn make(&mut self, change: Change, moves: &mut Moves) {
+        match change {
+            Change::Split(place, [one, other]) => {
+                let new = self.groups.len();
+                other.rows.iter().for_each(|&i| self.clusters[i] = new);
+                self.groups[place] = Some(one);
+                self.groups.push(Some(other));
+                moves.splits += 1;
+            }
+            Change::Merge([place, other], whole) => {
+                whole.rows.iter().for_each(|&i| self.clusters[i] = place);
+                (self.groups[place], self.groups[other]) = (Some(whole), None);
+                moves.merges += 1;
+            }
+        }
+    }
+
+    fn split(&self, place: usize, whole: &Group, ends: [usize; 2], rng: &mut Rng) -> Result<Option<Change>> {
         let others = whole.rows.iter().copied().filter(|i| !ends.contains(i)).collect();
         let mut pair = Pair::launch(self, ends, others, rng)?;
         let ln_proposal = pair.scan(None, rng)?;
         let halves = pair.groups(whole.origin);
-        let ratio = self.ln_joint(&halves) - self.ln_joint(std::slice::from_ref(&whole)) - ln_proposal;
-        if ln(1.0 - rng.uniform()) < ratio {
-            let [one, other] = halves;
-            let new = self.groups.len();
-            other.rows.iter().for_each(|&i| self.clusters[i] = new);
-            self.groups[place] = Some(one);
-            self.groups.push(Some(other));
-            self.moves.splits += 1;
-        } else {
-            self.groups[place] = Some(whole);
-        }
-        Ok(())
+        let ratio = self.ln_joint(&halves) - self.ln_joint([whole]) - ln_proposal;
+        Ok((ln(1.0 - rng.uniform()) < ratio).then_some(Change::Split(place, halves)))
     }
 
-    fn merge(&mut self, ends: [usize; 2], rng: &mut Rng) -> Result<()> {
-        let places = ends.map(|i| self.clusters[i]);
-        let (Some(one), Some(other)) = (self.groups[places[0]].take(), self.groups[places[1]].take()) else {
-            return Ok(());
-        };
+    fn merge(
+        &self,
+        places: [usize; 2],
+        [one, other]: [&Group; 2],
+        ends: [usize; 2],
+        rng: &mut Rng,
+    ) -> Result<Option<Change>> {
         let mut all: Vec<usize> = one.rows.iter().chain(&other.rows).copied().collect();
         all.sort_unstable();
         let others = all.iter().copied().filter(|i| !ends.contains(i)).collect();
         let mut pair = Pair::launch(self, ends, others, rng)?;
         let sides: Vec<usize> = pair.others.iter().map(|&i| usize::from(self.clusters[i] == places[1])).collect();
         let ln_reverse = pair.scan(Some(&sides), rng)?;
-        let (large, small) = if one.rows.len() >= other.rows.len() { (&one, &other) } else { (&other, &one) };
+        let (large, small) = if one.rows.len() >= other.rows.len() { (one, other) } else { (other, one) };
         let known = |i: &usize| self.witness.known(*i, large.origin) - self.witness.known(*i, small.origin);
         let gained: f64 = if large.origin == small.origin { 0.0 } else { small.rows.iter().map(known).sum() };
-        let whole = [self.group(all, large.origin)];
-        let halves = [one, other];
-        let ratio = self.ln_joint(&whole) - self.ln_joint(&halves) + ln_reverse + gained;
+        let whole = self.group(all, large.origin);
+        let ratio = self.ln_joint([&whole]) - self.ln_joint([one, other]) + ln_reverse + gained;
         // A NaN ratio is rejected.
-        if ln(1.0 - rng.uniform()) < ratio {
-            let [whole] = whole;
-            halves[1].rows.iter().for_each(|&i| self.clusters[i] = places[0]);
-            self.groups[places[0]] = Some(whole);
-            self.moves.merges += 1;
-        } else {
-            let [one, other] = halves;
-            (self.groups[places[0]], self.groups[places[1]]) = (Some(one), Some(other));
-        }
-        Ok(())
+        Ok((ln(1.0 - rng.uniform()) < ratio).then_some(Change::Merge(places, whole)))
     }
 
     fn group(&self, rows: Vec<usize>, origin: usize) -> Group {
@@ -156,11 +169,11 @@ impl SplitMerge<'_> {
     }
 
     /// Log joint density of the partition and the rows, restricted to these clusters.
-    fn ln_joint(&self, groups: &[Group]) -> f64 {
+    fn ln_joint<'g>(&self, groups: impl IntoIterator<Item = &'g Group>) -> f64 {
         let of = |group: &Group| {
             ln(self.prior.alpha) + ln_gamma_function(group.part.n as f64) + group.part.ln_marginal(self.prior)
         };
-        groups.iter().map(of).sum()
+        groups.into_iter().map(of).sum()
     }
 }
 

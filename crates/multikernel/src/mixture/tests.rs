@@ -18,6 +18,10 @@ fn go_on() -> bool {
     false
 }
 
+fn alone() -> &'static Pool {
+    Pool::alone().unwrap()
+}
+
 fn prior(shape: Shape, d: usize) -> Prior {
     let nu = if shape == Shape::Full { d as f64 + 1.5 } else { 3.0 };
     let scale = (0..d).map(|j| 0.7 + 0.3 * j as f64).collect();
@@ -250,11 +254,11 @@ fn splits_and_merges_leave_all_partitions_their_probability() {
     for shape in SHAPES {
         // Alone, and together with sweeps.
         let found = total_variation(shape, 120_000, |mixture, rows, rng| {
-            mixture.split_merge(rows, &Nothing, 3, rng, &go_on).unwrap();
+            mixture.split_merge(rows, &Nothing, 3, rng, alone(), &go_on).unwrap();
         });
         assert!(found < 0.01, "{shape:?}: {found}");
         let found = total_variation(shape, 120_000, |mixture, rows, rng| {
-            mixture.split_merge(rows, &Nothing, 2, rng, &go_on).unwrap();
+            mixture.split_merge(rows, &Nothing, 2, rng, alone(), &go_on).unwrap();
             mixture.sweep(rows, &Nothing, rng, &go_on).unwrap();
         });
         assert!(found < 0.01, "{shape:?} with sweeps: {found}");
@@ -292,7 +296,7 @@ fn rows_that_say_nothing_have_the_partitions_of_the_process() {
                     0 => drop(mixture.sweep(&rows, &Nothing, &mut rng, &go_on).unwrap()),
                     1 => drop(mixture.blocked_sweep(&rows, &Nothing, &mut rng, &pool, &go_on).unwrap()),
                     _ => {
-                        mixture.split_merge(&rows, &Nothing, 3, &mut rng, &go_on).unwrap();
+                        mixture.split_merge(&rows, &Nothing, 3, &mut rng, alone(), &go_on).unwrap();
                         mixture.sweep(&rows, &Nothing, &mut rng, &go_on).unwrap();
                     }
                 }
@@ -390,7 +394,7 @@ fn merges_are_accepted_with_what_the_witness_says_of_the_rows_that_change() {
     let (mut merged, mut of_first) = (0.0, 0.0);
     for _ in 0..n {
         let mut mixture = apart.clone();
-        let (origins, moves) = mixture.split_merge(&rows, &table, 1, &mut rng, &go_on).unwrap();
+        let (origins, moves) = mixture.split_merge(&rows, &table, 1, &mut rng, alone(), &go_on).unwrap();
         assert_eq!((moves.proposed, moves.splits, origins.len()), (1, 0, 2 - moves.merges));
         merged += moves.merges as f64;
         of_first += f64::from(u8::from(origins == [0]));
@@ -420,7 +424,7 @@ fn witness_that_knows_no_clusters_changes_nothing() {
         let mut mixture = Mixture::new(prior(Shape::Full, 2), &rows, vec![0; 30]).unwrap();
         let mut rng = Rng::new(15, 0);
         for _ in 0..20 {
-            mixture.split_merge(&rows, witness, 5, &mut rng, &go_on).unwrap();
+            mixture.split_merge(&rows, witness, 5, &mut rng, alone(), &go_on).unwrap();
             mixture.sweep(&rows, witness, &mut rng, &go_on).unwrap();
             mixture.blocked_sweep(&rows, witness, &mut rng, &pool, &go_on).unwrap();
         }
@@ -439,12 +443,12 @@ fn splits_and_merges_find_what_sweeps_do_not() {
     (0..20).for_each(|_| drop(stuck.sweep(&rows, &Nothing, &mut rng, &go_on).unwrap()));
     assert_eq!(stuck.n_clusters(), 1);
     let mut mixture = stuck.clone();
-    let (origins, moves) = mixture.split_merge(&rows, &Nothing, 20, &mut rng, &go_on).unwrap();
+    let (origins, moves) = mixture.split_merge(&rows, &Nothing, 20, &mut rng, alone(), &go_on).unwrap();
     assert_eq!((origins, moves.proposed), (vec![0; mixture.n_clusters()], 20));
     assert_eq!(moves.splits - moves.merges, mixture.n_clusters() - 1);
     let settle = |mixture: &mut Mixture, rng: &mut Rng| {
         for _ in 0..10 {
-            mixture.split_merge(&rows, &Nothing, 10, rng, &go_on).unwrap();
+            mixture.split_merge(&rows, &Nothing, 10, rng, alone(), &go_on).unwrap();
             mixture.sweep(&rows, &Nothing, rng, &go_on).unwrap();
         }
         assert_eq!(mixture.n_clusters(), 2);
@@ -521,7 +525,7 @@ fn threads_and_instruction_sets_change_no_bit() {
                 mixture.sweep(&rows, &Nothing, &mut rng, &go_on).unwrap();
                 mixture.blocked_sweep(&rows, &Nothing, &mut rng, pool, &go_on).unwrap();
             }
-            mixture.split_merge(&rows, &Nothing, 2, &mut rng, &go_on).unwrap();
+            mixture.split_merge(&rows, &Nothing, 2, &mut rng, alone(), &go_on).unwrap();
             (all_bits(&mixture), bits(mixture.ln_joint_densities(&rows, pool).unwrap().data()))
         };
         assert_eq!(at_every_level(|| run(&pools[0])), run(&pools[1]));
@@ -572,7 +576,7 @@ fn odd_rows_do_no_harm() {
             assert_eq!(origins.len(), mixture.n_clusters());
             assert!(origins.iter().flatten().all(|&k| k < before));
             mixture.blocked_sweep(rows, &Nothing, &mut rng, &pool, &go_on).unwrap();
-            mixture.split_merge(rows, &Nothing, 3, &mut rng, &go_on).unwrap();
+            mixture.split_merge(rows, &Nothing, 3, &mut rng, alone(), &go_on).unwrap();
             mixture.check(n, d).unwrap();
             assert!(mixture.ln_joint().is_finite());
         }
@@ -617,13 +621,29 @@ fn stored_mixtures_go_on_with_the_same_bits() {
             let mut rng = rng.clone();
             for _ in 0..5 {
                 mixture.sweep(&rows, &Nothing, &mut rng, &go_on).unwrap();
-                mixture.split_merge(&rows, &Nothing, 4, &mut rng, &go_on).unwrap();
+                mixture.split_merge(&rows, &Nothing, 4, &mut rng, alone(), &go_on).unwrap();
                 mixture.blocked_sweep(&rows, &Nothing, &mut rng, &pool, &go_on).unwrap();
             }
         }
         assert_eq!(all_bits(&mixture), all_bits(&read));
         let densities = [&mixture, &read].map(|m| bits(m.ln_joint_densities(&rows, &pool).unwrap().data()));
         assert_eq!(densities[0], densities[1]);
+    }
+}
+
+/// Proposals computed beside an accepted one must not count: the clusters they saw are gone.
+#[test]
+fn splits_and_merges_have_the_same_bits_on_any_number_of_threads() {
+    let rows = cloud(60, 2, 28);
+    for shape in SHAPES {
+        let found = [1, 3, 8].map(|n_threads| {
+            let (pool, mut rng) = (Pool::new(n_threads).unwrap(), Rng::new(29, 0));
+            let mut mixture = Mixture::new(prior(shape, 2), &rows, vec![0; 60]).unwrap();
+            let (origins, moves) = mixture.split_merge(&rows, &Nothing, 200, &mut rng, &pool, &go_on).unwrap();
+            assert!(moves.splits > 5 && moves.merges > 5, "{moves:?}");
+            (all_bits(&mixture), origins, moves)
+        });
+        assert!(found[0] == found[1] && found[0] == found[2]);
     }
 }
 
@@ -640,7 +660,7 @@ fn stopped_sweeps_leave_the_mixture_as_it_was() {
         let error = match kind {
             0 => mixture.sweep(&rows, &Nothing, &mut rng, &stop).unwrap_err(),
             1 => mixture.blocked_sweep(&rows, &Nothing, &mut rng, &pool, &now).unwrap_err(),
-            _ => mixture.split_merge(&rows, &Nothing, 5, &mut rng, &stop).unwrap_err(),
+            _ => mixture.split_merge(&rows, &Nothing, 5, &mut rng, alone(), &stop).unwrap_err(),
         };
         assert_eq!(error.to_string(), "stopped while rows were dealt to clusters");
         assert_eq!(all_bits(&mixture), before);

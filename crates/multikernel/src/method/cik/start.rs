@@ -69,6 +69,6 @@ pub(super) fn split_merge(
     scene: &Scene<'_>,
     rng: &mut Rng,
 ) -> Result<(Vec<usize>, [usize; 3])> {
-    let (from, moves) = mixture.split_merge(scene.table, witness, n_moves, rng, scene.stop)?;
+    let (from, moves) = mixture.split_merge(scene.table, witness, n_moves, rng, scene.pool, scene.stop)?;
     Ok((from, [moves.proposed, moves.splits, moves.merges]))
 }
