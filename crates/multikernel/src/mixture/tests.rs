@@ -640,7 +640,7 @@ fn splits_and_merges_have_the_same_bits_on_any_number_of_threads() {
             let (pool, mut rng) = (Pool::new(n_threads).unwrap(), Rng::new(29, 0));
             let mut mixture = Mixture::new(prior(shape, 2), &rows, vec![0; 60]).unwrap();
             let (origins, moves) = mixture.split_merge(&rows, &Nothing, 200, &mut rng, &pool, &go_on).unwrap();
-            assert!(moves.splits > 5 && moves.merges > 5, "{moves:?}");
+            assert!(moves.splits > 2 && moves.merges > 2, "{moves:?}");
             (all_bits(&mixture), origins, moves)
         });
         assert!(found[0] == found[1] && found[0] == found[2]);
