@@ -44,6 +44,8 @@ pub(super) fn settings(prior: FunctionPrior, sampler: WeightSampler) -> Settings
         prior,
         sampler,
         likelihood: Likelihood::Margin,
+        noise: None,
+        n_factors: 0,
         learned: true,
         chains: 1,
         warmup: 100,
@@ -306,7 +308,7 @@ fn likelihood_is_that_of_a_normal_law_and_slopes_are_differences() {
         let by_hand: f64 = (0..3)
             .map(|c| {
                 let s = world.covariance(&latent, &weights, &latent.log_nu, c);
-                let t = problem.target(&latent, c);
+                let t = problem.observed(&latent, &latent.log_nu, c).t;
                 let factor = Cholesky::new(s.clone(), &world.pool, &|| false).unwrap();
                 -0.5 * (dot(&t, &times(&inverse(&s), &t)) + factor.log_determinant())
             })
@@ -363,7 +365,7 @@ fn functions_are_drawn_from_their_normal_law() {
         let s = world.covariance(&latent, &latent.weights(), &latent.log_nu, 0);
         let (n, lambda) = (6, latent.lambda.row(0));
         let solved = inverse(&s);
-        let t = world.problem().target(&latent, 0);
+        let t = world.problem().observed(&latent, &latent.log_nu, 0).t;
         let al = times(&solved, &t);
         // f has mean t - Lambda al and covariance Lambda - Lambda S^-1 Lambda.
         let mean: Vec<f64> = (0..n).map(|i| t[i] - lambda[i] * al[i]).collect();
@@ -401,7 +403,7 @@ fn coefficients_are_the_function_and_left_out_rows_are_left_out() {
         let (_, draw) = functions_drawn(&world, &latent, 1);
         let h = world.kernel(&latent.weights());
         let s = world.covariance(&latent, &latent.weights(), &latent.log_nu, 0);
-        let t = world.problem().target(&latent, 0);
+        let t = world.problem().observed(&latent, &latent.log_nu, 0).t;
         let al = times(&inverse(&s), &t);
         for i in 0..8 {
             // The coefficients are those of unscaled kernels.
