@@ -340,6 +340,7 @@ class BM3KL(MethodClassifier):
         draws: int = ...,
         leapfrog: int = ...,
         gamma0: float = ...,
+        tube: float = ...,
         tau: float = ...,
         eta: float = ...,
         beta: float | str = ...,

@@ -88,7 +88,10 @@ fn geweke(mut world: World, n_starts: usize) -> (f64, Vec<f64>) {
             let draw = sweep(&world.problem(), &mut latents, &mut rngs, phase).unwrap().remove(0);
             [latent] = latents;
             // sampler=slice: where the next update begins.
-            let begins = latent.ellipse.last().map_or(latent.log_nu[0], |last| 3.0 * last);
+            let begins = match world.settings.sampler {
+                WeightSampler::Slice => 3.0 * latent.ellipse[6],
+                _ => latent.log_nu[0],
+            };
             assert!((begins - latent.log_nu[0]).abs() < 1e-12);
             world.sign = labels(&draw.functions, &mut rng);
             after = statistics(&latent.weights(), latent.log_nu[0], &draw.functions, &latent.lambda, &world.sign);
@@ -112,6 +115,12 @@ fn geweke_finds_nothing_in_hamiltonian_moves_under_the_likelihood_of_labels() {
 #[test]
 fn geweke_finds_nothing_in_slice_moves_and_repeated_rows_under_the_likelihood_of_labels() {
     let (most, z) = geweke(World::repeated(6, 1, logit(WeightSampler::Slice)), 4_000);
+    assert!(most < 4.0, "{z:?}");
+}
+
+#[test]
+fn geweke_finds_nothing_in_split_moves_under_the_likelihood_of_labels() {
+    let (most, z) = geweke(World::small(6, 1, logit(WeightSampler::Split)), 4_000);
     assert!(most < 4.0, "{z:?}");
 }
 

@@ -249,3 +249,73 @@ fn predicted_numbers_and_variances_are_integrals() {
         assert!((found - variance).abs() < 4.0 * error, "{likelihood}: {found} ± {error}, expected {variance}");
     }
 }
+
+/// The share of new rows inside their 90 % intervals over sets of 40 rows drawn from the model, and its standard error:
+/// rows of a set are not independent.
+fn covered(likelihood: &str, noise: Noise, n_sets: u64) -> (f64, f64) {
+    let (n, n_new) = (40, 10);
+    let share = |set: u64| {
+        let mut rng = Rng::new(81, set);
+        let rows: Vec<[f64; 2]> = (0..n + n_new).map(|_| [normal(&mut rng), normal(&mut rng)]).collect();
+        let signs = Matrix::zeros(1, rows.len());
+        let world = World::new(&rows, &KERNELS, signs, of(noise, WeightSampler::Collapsed));
+        let (all, latent) = from_prior(&world, &mut rng);
+        let rho = (0.5 * latent.log_nu[1]).exp();
+        let numbers: Vec<f64> = all.functions.data().iter().map(|f| f + rho * variate(noise, &mut rng)).collect();
+        let part = |which: std::ops::Range<usize>| {
+            let table = Matrix::from_fn(which.len(), 2, |i, j| rows[which.start + i][j]);
+            let numbers = Numbers::one("y", numbers[which].to_vec()).unwrap();
+            Dataset::of_numbers("drawn", Samples::unnamed(table).unwrap(), numbers).unwrap()
+        };
+        let plan = plan(likelihood, &[("tau", "1"), ("chains", "2")]).kernels(&KERNELS.join(", ")).unwrap();
+        let model = plan.scale(Scale::None).seed(set).train(&part(0..n)).unwrap();
+        let [low, high] = model.numbers().unwrap().intervals(&part(n..n + n_new).samples, 0.9).unwrap();
+        let inside = |k: &usize| low.data()[*k] <= numbers[n + k] && numbers[n + k] <= high.data()[*k];
+        (0..n_new).filter(inside).count() as f64 / n_new as f64
+    };
+    mean_and_error((0..n_sets).map(share), n_sets as usize)
+}
+
+#[test]
+fn intervals_of_new_numbers_hold_what_they_promise() {
+    for (likelihood, noise) in [("margin", TUBE), ("normal", Noise::Normal)] {
+        let (share, error) = covered(likelihood, noise, 200);
+        assert!((share - 0.9).abs() < 0.02 && error < 0.01, "{likelihood}: {share} ± {error}");
+    }
+}
+
+#[test]
+fn wild_numbers_do_less_harm_in_a_tube_than_under_normal_noise() {
+    let mut rng = Rng::new(91, 0);
+    let rows: Vec<f64> = (0..80).map(|i| 0.05 * f64::from(i)).collect();
+    let truth = |x: f64| 3.0 * (1.5 * x).sin();
+    let numbers: Vec<f64> = rows
+        .iter()
+        .enumerate()
+        .map(|(i, &x)| truth(x) + 0.1 * normal(&mut rng) + if i % 20 == 7 { 25.0 } else { 0.0 })
+        .collect();
+    let error = |likelihood: &str| {
+        let plan = plan(likelihood, &[("chains", "2")]).kernels("gaussian(0.3), gaussian(1), linear").unwrap();
+        let model = plan.train(&line(&rows, &numbers)).unwrap();
+        let found = model.numbers().unwrap().predict(&line(&rows, &numbers).samples).unwrap();
+        rows.iter().zip(found.data()).map(|(&x, found)| (truth(x) - found).powi(2)).sum::<f64>().sqrt()
+    };
+    let (tube, normal) = (error("margin"), error("normal"));
+    assert!(tube < 0.5 * normal, "{tube} {normal}");
+}
+
+#[test]
+fn numbers_refuse_what_does_not_fit() {
+    let refused = |settings: &[(&str, &str)], data: &Dataset| {
+        let plan = Plan::new("bm3kl").unwrap().kernels("gaussian(1)").unwrap();
+        let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value));
+        plan.and_then(|plan| plan.train(data)).map(|_| ()).unwrap_err().to_string()
+    };
+    let numbers = line(&[0.0, 1.0, 2.0, 4.0], &[1.0, 3.0, 2.0, 7.0]);
+    let text = refused(&[("likelihood", "logit")], &numbers);
+    assert!(text.starts_with("parameter likelihood: `logit` is a likelihood of two classes, and numbers"), "{text}");
+    let text = refused(&[("prior", "paper")], &numbers);
+    assert!(text.starts_with("parameter prior: `paper` is for classes; numbers take prior=gp"), "{text}");
+    let text = refused(&[("likelihood", "normal")], &far_apart(2, 6, 0));
+    assert!(text.starts_with("parameter likelihood: `normal` is a likelihood of numbers"), "{text}");
+}
