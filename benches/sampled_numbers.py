@@ -25,8 +25,8 @@ METHODS = {
     "bm3kl": ["--method", "bm3kl"],
     "bm3kl, normal noise": ["--method", "bm3kl", "--set", "likelihood=normal"],
     "cik": ["--method", "cik"],
-    "cik, 100 epochs": ["--method", "cik", "--set", "epochs=100"],
-    "cik, one cluster, 100 epochs": ["--method", "cik", "--set", "epochs=100", "--set", "start=1", "--set", "sampler=fixed"],
+    "cik, lambda=auto": ["--method", "cik", "--set", "lambda=auto"],
+    "cik, lambda=auto, one cluster": ["--method", "cik", "--set", "lambda=auto", "--set", "start=1", "--set", "sampler=fixed"],
 }
 
 

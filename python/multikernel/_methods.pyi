@@ -402,7 +402,7 @@ class CIK(MethodClassifier):
         spread: float = ...,
         likelihood: str = ...,
         frequencies: int = ...,
-        lambda_: float = ...,
+        lambda_: float | str = ...,
         optimiser: str = ...,
         rate: float = ...,
         kernel_rate: float = ...,

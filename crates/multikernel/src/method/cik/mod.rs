@@ -42,7 +42,8 @@ clustering_params! {
     /// Numbers (one or several columns): machines minimise the squared error, and cluster membership depends on it as on a
     /// normal density of variance `1 / beta`, in standard deviations of the numbers. A predicted number is the mean over
     /// clusters, given the row's density, of what their machines say, and the mean of all numbers for an unseen cluster.
-    /// There are no intervals.
+    /// There are no intervals. `lambda` matters more than for classes, as squared errors pull at every row: take
+    /// `lambda=auto`.
     ///
     /// Training runs in rounds: one sweep over all rows, a few splits and merges of whole clusters, and one mini-batch
     /// epoch for each machine. It ends with epochs on fixed clusters, the second half of which is averaged. Machines
@@ -64,8 +65,8 @@ clustering_params! {
         likelihood: MachineLikelihood = MachineLikelihood::Normalised, Allowed::OneOf(MachineLikelihood::WORDS);
         /// random frequencies of each machine; it has a cosine and a sine of each as features
         frequencies: usize = 384, Allowed::Whole(1, 100_000);
-        /// penalty on the weights of machines, per row
-        lambda: f64 = 1e-4, Allowed::Number(0.0, 1e3);
+        /// penalty on the weights of machines, per row; auto chooses on inner folds, which numbers with much noise need
+        lambda: f64 = 1e-4, Allowed::NumberOrAuto(0.0, 1e3, &[0.1, 0.01, 0.001, 1e-4]);
         /// steps of machines: adam, sized for every parameter, or sgd, the gradient times a learning rate, as published,
         /// which needs rates of its own
         optimiser: Optimiser = Optimiser::Adam, Allowed::OneOf(Optimiser::WORDS);
@@ -187,6 +188,10 @@ impl Method for Cik {
     }
 
     fn targets(&self) -> &'static [TargetKind] {
+        &[TargetKind::Classes, TargetKind::Numbers]
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
         &[TargetKind::Classes, TargetKind::Numbers]
     }
 }
