@@ -65,8 +65,8 @@ class MKLRegressor(RegressorMixin, _Predictor):
     tune. ``"simplemkl"``, ``"lpmkl"``, ``"silp"`` and ``"level"`` are support vector regressions on learned kernels instead,
     with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`. ``"mklr"`` and ``"svimkl"`` minimise squared error, with
     ``{"loss": "poisson"}`` they predict counts; ``lambda`` (or ``"auto"``) is their smoothness, ``landmarks`` for very many rows.
-    ``"ufomkl"`` and ``"mklda"`` go through the rows a few times, for tens of thousands of them. All of these, ``"bemkl"``
-    and ``"sbemkl"`` have no distribution.
+    ``"ufomkl"`` and ``"mklda"`` go through the rows a few times, for tens of thousands of them. All of these, ``"bemkl"``,
+    ``"sbemkl"`` and ``"cik"`` have no distribution. ``"bm3kl"`` samples kernel weights, functions and noise, and has one.
 
     Parameters
     ----------

@@ -93,9 +93,10 @@ def test_evaluate_takes_numbers():
 
 def test_methods_say_what_they_predict_and_refuse_the_rest():
     takes = {method["name"]: method["targets"] for method in mk.methods()}
-    assert takes["evidence"] == ["classes", "numbers", "times"] and takes["bm3kl"] == ["classes"]
-    with pytest.raises(ValueError, match=r"bm3kl does not predict numbers; use .*evidence"):
-        mk.MKLRegressor("bm3kl").fit(X, y)
+    assert takes["evidence"] == ["classes", "numbers", "times"] and takes["gpc"] == ["classes"]
+    assert takes["bm3kl"] == takes["cik"] == ["classes", "numbers"]
+    with pytest.raises(ValueError, match=r"gpc does not predict numbers; use .*evidence"):
+        mk.MKLRegressor("gpc").fit(X, y)
     with pytest.raises(ValueError, match="NaN"):
         mk.MKLRegressor("evidence").fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))
 
@@ -201,6 +202,19 @@ def test_squared_loss_is_kernel_ridge_with_an_intercept():
 def test_variational_numbers_are_predicted(method):
     reg = mk.MKLRegressor(method).fit(X[:200], y[:200])
     assert r2_score(y[200:], reg.predict(X[200:])) > 0.4
+
+
+def test_sampled_numbers_have_intervals_and_clustered_ones_have_none():
+    for likelihood in ("margin", "normal"):
+        params = {"likelihood": likelihood, "chains": 2, "warmup": 20, "draws": 20}
+        reg = mk.MKLRegressor("bm3kl", params=params).fit(X[:200], y[:200])
+        assert r2_score(y[200:], reg.predict(X[200:])) > 0.4
+        low, high = reg.predict_interval(X[200:], 0.9).T
+        assert 0.8 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.98
+    reg = mk.MKLRegressor("cik", params={"epochs": 30}).fit(X[:200], y[:200])
+    assert r2_score(y[200:], reg.predict(X[200:])) > 0.2
+    with pytest.raises(AttributeError, match="cik has no distribution of its numbers"):
+        reg.predict_interval(X[:3], 0.9)
 
 
 @pytest.mark.parametrize("method", ["mklr", "svimkl"])

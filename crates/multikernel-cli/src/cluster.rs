@@ -1,7 +1,7 @@
 //! `cluster`.
 
 use anyhow::{Result, bail};
-use multikernel::data::Samples;
+use multikernel::data::{Samples, Target};
 use multikernel::evaluate::ClusterIndices;
 use multikernel::file;
 use multikernel::plan::{Registry, Session};
@@ -44,7 +44,8 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
         let density = clustering.place_in(&rows.samples, &pool)?.density;
         file::write_atomic(path, table(&rows.samples, clusters, density.as_deref()).as_bytes())?;
     }
-    let labels = has_labels.then_some(&rows.labels);
+    // Where numbers or times are predicted, labels are strata.
+    let labels = (has_labels && matches!(rows.target, Target::Classes)).then_some(&rows.labels);
     let points = model.input().scaled(&rows.samples)?;
     let reference = labels.map(|labels| labels.codes());
     let indices = ClusterIndices::of(&points, clusters, reference, args.choices.seed, &pool)?;

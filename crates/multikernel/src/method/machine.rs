@@ -25,6 +25,22 @@ record! {
     }
 }
 
+/// Whether a model that is one of classes or of numbers is the latter. Stored only if it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct IsNumbers(pub(super) bool);
+
+impl Field for IsNumbers {
+    fn put(&self, name: &str, record: &mut Record) {
+        if self.0 {
+            record.put(name, &true);
+        }
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        if record.has(name) { record.take(name).map(IsNumbers) } else { Ok(IsNumbers::default()) }
+    }
+}
+
 /// Extra facts a method reports about its model, as name and value. Stored only if there are any, so that files of
 /// methods without them are unchanged.
 #[derive(Clone, Debug, Default)]

@@ -36,7 +36,7 @@ pub use auto::{Auto, AutoModel, AutoState, Effort};
 pub use average::Average;
 pub use bank::{Bank, BankModel};
 pub use bemkl::{Bemkl, BemklEnd, BemklModel, Sbemkl};
-pub use bm3kl::{Bm3kl, Bm3klModel, FunctionPrior, Likelihood, WeightSampler};
+pub use bm3kl::{Bm3kl, Bm3klEnd, Bm3klModel, Bm3klNumbers, FunctionPrior, Likelihood, WeightSampler};
 pub use bsvm::{Bsvm, BsvmModel};
 pub use choose::{BestView, Single};
 pub use cik::{Cik, CikModel, ClusterSampler, Covariance, Dpm, DpmModel, MachineLikelihood, Optimiser};

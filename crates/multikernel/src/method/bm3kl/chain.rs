@@ -11,7 +11,8 @@ use crate::simd::{exp, exps, ln};
 use crate::stack::Stack;
 
 record! {
-    /// The variables a chain updates. Matrices have one row per function: one for two classes, else one per class.
+    /// The variables a chain updates. Matrices have one row per function: one for two classes, else one per class, or one
+    /// per number.
     #[derive(Clone, Debug, PartialEq)]
     pub(super) struct Latent {
         /// Position of the chain's random number generator.
@@ -23,9 +24,9 @@ record! {
         pub(super) ellipse: Vec<f64>,
         /// sampler=paper, sampler=published: the momentum of each `e`.
         pub(super) momentum: Vec<f64>,
-        /// The scales of the loss.
+        /// The scales of the loss; of numbers two rows for each function, see `numbers`.
         pub(super) lambda: Matrix,
-        /// prior=gp: the logarithm of the variance, one for all functions.
+        /// prior=gp: the logarithm of the variance, one for all functions; then that of the noise of numbers.
         pub(super) log_nu: Vec<f64>,
         /// prior=paper: a variance for each row.
         pub(super) nu: Matrix,
@@ -88,7 +89,7 @@ impl Latent {
         let mut ellipse = vec![];
         let mut log_nu = vec![];
         if settings.prior == FunctionPrior::Gp {
-            log_nu = vec![normal(rng)];
+            log_nu = (0..settings.n_variances()).map(|_| normal(rng)).collect();
         }
         if settings.sampler == WeightSampler::Slice {
             ellipse = (0..2 * n_kernels).map(|_| normal(rng)).collect();
@@ -112,7 +113,11 @@ impl Latent {
             ellipse,
             momentum,
             // Under likelihood=logit, as of a function that is 0.
-            lambda: Matrix::from_fn(n_functions, n, |_, _| if settings.is_logit() { 4.0 } else { 1.0 }),
+            lambda: Matrix::from_fn(
+                settings.n_scales(n_functions),
+                n,
+                |_, _| if settings.is_logit() { 4.0 } else { 1.0 },
+            ),
             log_nu,
             nu: Matrix::from_fn(variances.0, variances.1, |_, _| 1.0),
             step: DualAverage::default(),
@@ -129,15 +134,15 @@ impl Latent {
         let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_cols());
         let published = settings.steps_as_published();
         let ellipse = match settings.sampler {
-            WeightSampler::Slice => 2 * n_kernels + usize::from(gp),
+            WeightSampler::Slice => 2 * n_kernels + settings.n_variances(),
             WeightSampler::Split => n_kernels,
             WeightSampler::Collapsed | WeightSampler::Paper | WeightSampler::Published => 0,
         };
         self.x.len() == n_kernels
             && self.ellipse.len() == ellipse
             && self.momentum.len() == if published { n_kernels } else { 0 }
-            && shape(&self.lambda) == (n_functions, n)
-            && self.log_nu.len() == usize::from(gp)
+            && shape(&self.lambda) == (settings.n_scales(n_functions), n)
+            && self.log_nu.len() == settings.n_variances()
             && shape(&self.nu) == if gp { (0, 0) } else { (n_functions, n) }
     }
 }
@@ -178,7 +183,7 @@ pub(super) struct Draw {
     /// Log importance ratios: minus the log-likelihood of each row given the others. The draw is weighted by its
     /// exponential for this row, as the scales of the other rows and the weights depend on the row.
     pub(super) log_ratios: Vec<f64>,
-    /// likelihood=logit: the packed factor of S of each function; empty where not requested.
+    /// likelihood=logit, numbers: the packed factor of S of each function; empty where not requested.
     pub(super) factors: Vec<f64>,
     /// The functions at the training rows: a draw, whereas `coef` is a mean.
     #[cfg_attr(not(test), allow(dead_code))]
@@ -198,13 +203,15 @@ record! {
         pub(super) bias: Vec<f64>,
         pub(super) held_out: Vec<f64>,
         pub(super) log_ratios as "surprise": Vec<f64>,
-        /// likelihood=logit: the packed factors of S of the kept draws, and `scale nu` of each.
+        /// likelihood=logit, numbers: the packed factors of S of the kept draws, and `scale nu` of each.
         pub(super) factors: Extra,
         pub(super) amplitudes: Extra,
+        /// Numbers: the logarithm of the noise of the kept draws.
+        pub(super) log_noises: Extra,
     }
 }
 
-/// Numbers that only likelihood=logit has: stored if there are any, so that files of other runs are unchanged.
+/// Numbers that not all runs have: stored if there are any, so that files of other runs are unchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extra(pub(super) Vec<f64>);
 
@@ -242,7 +249,8 @@ impl Trace {
             self.log_ratios.extend_from_slice(&draw.log_ratios);
             if !draw.factors.is_empty() {
                 self.factors.0.extend_from_slice(&draw.factors);
-                self.amplitudes.0.extend(draw.log_nu.iter().map(|log_nu| scale * exp(*log_nu)));
+                self.amplitudes.0.extend(draw.log_nu.iter().take(1).map(|log_nu| scale * exp(*log_nu)));
+                self.log_noises.0.extend(draw.log_nu.iter().skip(1));
             }
         }
     }

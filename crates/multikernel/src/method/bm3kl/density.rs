@@ -8,6 +8,8 @@
 //!
 //! Under likelihood=logit, `1 / (1 + exp(-delta f)) = E exp(delta f / 2 - omega f^2 / 2) / 2` with omega ~ PG(1, 0), so
 //! given omega a row is an observation `t = delta lambda / 2` of the function with variance `lambda = 1 / omega`.
+//!
+//! Numbers are observations of the function given their scales too: see `numbers`.
 
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
@@ -35,9 +37,9 @@ pub(super) struct Problem<'a> {
     pub(super) stack: &'a Stack,
     pub(super) pool: &'a Pool,
     pub(super) settings: &'a Settings,
-    /// Functions x N: +1 for rows of the function's class, else -1.
+    /// Functions x N: +1 for rows of the function's class, else -1; the numbers, where they are predicted.
     pub(super) sign: Matrix,
-    /// The required margin times the sign; tests treat it as data.
+    /// The required margin times the sign, or the numbers; tests treat it as data.
     pub(super) margin: Matrix,
     /// The mean square of the margins, which is the mean diagonal entry of the scaled kernels.
     pub(super) variance: f64,
@@ -63,7 +65,7 @@ pub(super) struct Point {
     pub(super) likelihood: f64,
     /// Its gradient in the kernel weights, as if they were unconstrained.
     pub(super) by_weight: Vec<f64>,
-    /// Its derivative in `log nu`, which all functions share.
+    /// Its derivatives in the logarithms of the variances, which all functions share.
     pub(super) by_log_nu: Vec<f64>,
     /// The combined kernel between points, scaled.
     pub(super) kernel: Matrix,
@@ -78,7 +80,16 @@ pub(super) struct FunctionPosterior {
     /// The diagonal of `S^-1`, if slopes were requested.
     pub(super) diagonal: Vec<f64>,
     likelihood: f64,
-    by_log_nu: f64,
+    /// In `log nu`, and in the logarithm of the noise.
+    by_log_nu: [f64; 2],
+}
+
+/// What all rows say about a function given their scales: observations of it with normal noise.
+pub(super) struct Observed {
+    pub(super) t: Vec<f64>,
+    pub(super) lambda: Vec<f64>,
+    /// Numbers: the part of t that is proportional to the noise.
+    pub(super) shift: Vec<f64>,
 }
 
 /// A combined kernel in the form its prior needs.
@@ -107,18 +118,23 @@ impl Problem<'_> {
         self.sign.n_rows()
     }
 
-    /// `t` for one function.
-    pub(super) fn target(&self, latent: &Latent, c: usize) -> Vec<f64> {
-        if self.settings.is_logit() {
-            return latent.lambda.row(c).iter().zip(self.sign.row(c)).map(|(l, sign)| 0.5 * sign * l).collect();
+    /// `t` and its variances for one function, row by row, at these logarithms of variances.
+    pub(super) fn observed(&self, latent: &Latent, log_nu: &[f64], c: usize) -> Observed {
+        if let Some(noise) = self.settings.noise {
+            return noise.observed(latent, self.margin.row(c), log_nu[1], c);
         }
-        let lambda = latent.lambda.row(c).iter().zip(self.sign.row(c)).map(|(lambda, sign)| sign * lambda);
-        self.margin.row(c).iter().zip(lambda).map(|(margin, lambda)| margin + lambda).collect()
+        let lambda = latent.lambda.row(c);
+        let of_row = |((lambda, sign), margin): ((&f64, &f64), &f64)| {
+            if self.settings.is_logit() { 0.5 * sign * lambda } else { margin + sign * lambda }
+        };
+        let t = lambda.iter().zip(self.sign.row(c)).zip(self.margin.row(c)).map(of_row).collect();
+        Observed { t, lambda: lambda.to_vec(), shift: vec![] }
     }
 
-    /// The information of all rows about one function, point by point.
+    /// The information of all rows about one function, point by point, where the chain is.
     pub(super) fn seen(&self, latent: &Latent, c: usize) -> Seen {
-        self.distinct.seen(&self.target(latent, c), latent.lambda.row(c))
+        let Observed { t, lambda, .. } = self.observed(latent, &latent.log_nu, c);
+        self.distinct.seen(&t, &lambda)
     }
 
     /// The pool for work inside one of `n` parallel tasks.
@@ -215,7 +231,9 @@ impl Problem<'_> {
         sum: &mut Option<Matrix>,
         pool: &Pool,
     ) -> Result<FunctionPosterior> {
-        let (tau, n, Seen { t, lambda, rest }) = (self.settings.tau, self.distinct.n(), self.seen(place.latent, c));
+        let (tau, n) = (self.settings.tau, self.distinct.n());
+        let observed = self.observed(place.latent, place.log_nu, c);
+        let Seen { t, lambda, rest } = self.distinct.seen(&observed.t, &observed.lambda);
         let nu = exp(place.log_nu[0]);
         let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
         let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
@@ -230,7 +248,10 @@ impl Problem<'_> {
             // 1' S^-1 1, the squared length of L^-1 1.
             let ones = part.factor.half_solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?;
             let size = n as f64 - tau * dot(ones.data(), ones.data()) - dot(&part.diagonal, &lambda);
-            part.by_log_nu = 0.5 * (fit - size);
+            part.by_log_nu[0] = 0.5 * (fit - size);
+            if self.settings.noise.is_some() {
+                part.by_log_nu[1] = self.by_log_noise(&observed, &part, &lambda);
+            }
             if self.settings.learned {
                 let half = 0.5 * nu;
                 for (i, a) in al.iter().enumerate() {
@@ -241,6 +262,15 @@ impl Problem<'_> {
             }
         }
         Ok(part)
+    }
+
+    /// The derivative in the logarithm of the noise, in proportion to which the variances lambda of the points grow, and t
+    /// by half its shift.
+    fn by_log_noise(&self, observed: &Observed, part: &FunctionPosterior, lambda: &[f64]) -> f64 {
+        let (shift, rest) = self.distinct.moved(&observed.t, &observed.lambda, &observed.shift);
+        let of_variance = |((al, diagonal), lambda): ((&f64, &f64), &f64)| lambda * (al * al - diagonal);
+        let variances: f64 = part.solved.iter().zip(&part.diagonal).zip(lambda).map(of_variance).sum();
+        0.5 * (variances + rest - dot(&part.solved, &shift))
     }
 
     /// prior=paper. Slopes: `(al al' - S^-1) H diag(nu)` in the kernel.
@@ -255,7 +285,7 @@ impl Problem<'_> {
     ) -> Result<FunctionPosterior> {
         let (lambda, nu) = (place.latent.lambda.row(c), place.latent.nu.row(c));
         let factor = Cholesky::of_square(rows, nu, self.settings.tau, lambda, pool, self.stop)?;
-        let mut part = FunctionPosterior::new(factor, &self.target(place.latent, c), 0.0)?;
+        let mut part = FunctionPosterior::new(factor, &self.observed(place.latent, place.log_nu, c).t, 0.0)?;
         if slopes {
             let inverse = part.factor.inverse(pool, self.stop)?;
             part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
@@ -293,7 +323,7 @@ impl FunctionPosterior {
     fn new(factor: Cholesky, t: &[f64], rest: f64) -> Result<FunctionPosterior> {
         let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
         let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()) + rest;
-        Ok(FunctionPosterior { factor, solved, diagonal: vec![], likelihood, by_log_nu: 0.0 })
+        Ok(FunctionPosterior { factor, solved, diagonal: vec![], likelihood, by_log_nu: [0.0; 2] })
     }
 }
 
@@ -302,7 +332,7 @@ impl Point {
         Point {
             likelihood: parts.iter().map(|part| part.likelihood).sum(),
             by_weight: vec![],
-            by_log_nu: vec![parts.iter().map(|part| part.by_log_nu).sum()],
+            by_log_nu: [0, 1].map(|k| parts.iter().map(|part| part.by_log_nu[k]).sum()).to_vec(),
             kernel,
             parts,
         }

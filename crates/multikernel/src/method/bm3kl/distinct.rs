@@ -78,6 +78,20 @@ impl Distinct {
         seen
     }
 
+    /// How [`Distinct::seen`] changes where every scale is multiplied by `1 + 2 h` and every target moves by `h shift`,
+    /// per h: the targets of the points, and the rest of the log-likelihood.
+    pub(super) fn moved(&self, t: &[f64], lambda: &[f64], shift: &[f64]) -> (Vec<f64>, f64) {
+        let (mut of_points, mut rest): (Vec<f64>, f64) = (self.first.iter().map(|&i| shift[i]).collect(), 0.0);
+        for (point, rows) in &self.repeated {
+            let (mean, _) = together(rows.iter().map(|&i| (t[i], lambda[i])));
+            // The slope of the mean drops out: differences from it, over the scales, add up to 0.
+            let miss = |&i: &usize| (t[i] - mean) * (t[i] - mean - shift[i]) / lambda[i];
+            rest += rows.iter().map(miss).sum::<f64>() - (rows.len() - 1) as f64;
+            of_points[*point] = together(rows.iter().map(|&i| (shift[i], lambda[i]))).0;
+        }
+        (of_points, rest)
+    }
+
     /// Combines `(mean, variance)`, the prediction from all other points, with the other rows of the same point.
     pub(super) fn beside(&self, i: usize, said: (f64, f64), t: &[f64], lambda: &[f64]) -> (f64, f64) {
         let point = self.repeated.binary_search_by_key(&self.of_row[i], |(point, _)| *point);

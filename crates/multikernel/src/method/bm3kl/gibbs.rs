@@ -4,8 +4,8 @@ use super::chain::{Draw, Latent};
 use super::density::{FunctionPosterior, Point, Problem};
 use super::distinct::Seen;
 use super::hmc::{log_prior, no_density};
-use super::logit;
 use super::settings::{FunctionPrior, MIN_LAMBDA};
+use super::{logit, numbers};
 use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal, normals};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -40,7 +40,7 @@ pub(super) fn update(
     };
     let mut biases = vec![];
     for (c, part) in point.parts.iter().enumerate() {
-        if keep && problem.settings.is_logit() {
+        if keep && problem.settings.holds_factors() {
             draw.factors.extend(logit::packed(&part.factor));
         } else if keep {
             leave_out(problem, latent, part, c, pool, &mut draw)?;
@@ -51,7 +51,7 @@ pub(super) fn update(
         };
         draw.functions.row_mut(c).copy_from_slice(&f);
         biases.push(bias);
-        if problem.settings.is_logit() {
+        if problem.settings.holds_factors() {
             continue;
         }
         let (rate, (least, _)) = (problem.settings.rate(), problem.settings.bounds());
@@ -62,6 +62,9 @@ pub(super) fn update(
     }
     if problem.settings.is_logit() {
         logit::update(problem, latent, &mut draw.functions, &biases, rng)?;
+    }
+    if let Some(noise) = problem.settings.noise {
+        numbers::update(problem, noise, latent, &draw.functions, rng)?;
     }
     Ok(draw)
 }
@@ -85,10 +88,10 @@ fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
     // nu ~ Gamma(1, vs), vs ~ Gamma(beta, kappa), with vs integrated out.
     let shrunk = |nu: &f64| -(settings.beta + 1.0) * ln(nu + settings.kappa);
     let lambda = latent.lambda.data();
-    let scales = if settings.is_logit() {
-        lambda.iter().map(|&lambda| logit::log_scale(lambda)).sum::<f64>()
-    } else {
-        -settings.gamma0 * lambda.iter().sum::<f64>()
+    let scales = match settings.noise {
+        Some(noise) => noise.log_scales(&latent.lambda),
+        None if settings.is_logit() => lambda.iter().map(|&lambda| logit::log_scale(lambda)).sum::<f64>(),
+        None => -settings.gamma0 * lambda.iter().sum::<f64>(),
     };
     point.likelihood
         + log_prior(problem, &latent.x, &latent.log_nu)
@@ -114,7 +117,8 @@ fn leave_out(
     } else {
         &part.diagonal
     };
-    let (t, lambda, s) = (problem.target(latent, c), latent.lambda.row(c), problem.settings.rate().sqrt());
+    let (t, s) = (problem.observed(latent, &latent.log_nu, c).t, problem.settings.rate().sqrt());
+    let lambda = latent.lambda.row(c);
     let seen = problem.seen(latent, c);
     let points = diagonal.iter().zip(&part.solved).zip(seen.t.iter().zip(&seen.lambda));
     let others: Vec<(f64, f64)> = points

@@ -3,6 +3,7 @@
 use super::chain::Latent;
 use super::density::Problem;
 use super::hmc::SPREAD;
+use super::settings::WeightSampler;
 use crate::dist::{Rng, ln_polya_gamma_density, polya_gamma};
 use crate::error::Result;
 use crate::linalg::Matrix;
@@ -34,7 +35,9 @@ pub(super) fn update(
         }
     }
     // sampler=slice: the last normal variate of the ellipse is that of log nu.
-    if let Some(last) = latent.ellipse.last_mut() {
+    if problem.settings.sampler == WeightSampler::Slice
+        && let Some(last) = latent.ellipse.last_mut()
+    {
         *last = latent.log_nu[0] / SPREAD;
     }
     for (lambda, f) in latent.lambda.data_mut().iter_mut().zip(functions.data()) {

@@ -17,6 +17,8 @@ use crate::simd::ln;
 /// variance, `A^2 (C - 1)`, per value. So A is chosen such that `u A - ln A - ln(C - 1) / 2` has its value for C = 2
 /// and A = 1: 2.73 by default, of which 0.87 is used up by terms that are the same for any A and C. With A = 1 and 40
 /// classes it is 0.90, and nothing is left: chains that reached a constant stayed there.
+///
+/// Numbers have no margins; their variance is 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margins {
     own: f64,
@@ -25,7 +27,7 @@ pub(super) struct Margins {
 
 impl Margins {
     pub(super) fn new(n_functions: usize, settings: &Settings) -> Margins {
-        if settings.prior == FunctionPrior::Paper || n_functions < 3 {
+        if settings.prior == FunctionPrior::Paper || settings.noise.is_some() || n_functions < 3 {
             return Margins { own: 1.0, other: 1.0 };
         }
         let (classes, steep) = (n_functions as f64, settings.rate().sqrt() + 1.0);

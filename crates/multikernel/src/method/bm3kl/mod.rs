@@ -8,6 +8,8 @@ mod hmc;
 mod logit;
 mod margins;
 mod model;
+mod numbers;
+mod numbers_model;
 mod published;
 mod settings;
 mod slice;
@@ -23,12 +25,16 @@ use distinct::Distinct;
 use margins::Margins;
 pub use model::Bm3klModel;
 use model::{HeldOut, Sample};
+use numbers::Noise;
+use numbers_model::NumbersSample;
+pub use numbers_model::{Bm3klEnd, Bm3klNumbers};
 use settings::Settings;
 pub use settings::{FunctionPrior, Likelihood, WeightSampler};
 use spread::Spread;
 use sweep::{SweepPhase, sweep};
 
-use super::weighted::{misfit, signs};
+use super::weighted::{misfit, outcome};
+use crate::data::{Target, TargetKind};
 use crate::dist::Rng;
 use crate::error::{Error, Remedy, Result, message};
 use crate::file::Cache;
@@ -37,6 +43,7 @@ use crate::linalg::Matrix;
 use crate::method::Weighting;
 use crate::pool::Pool;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
+use crate::simd::exp;
 use crate::stack::{Stack, Symmetric};
 
 /// Maximum number of draws that predictions are averaged over, across all chains.
@@ -73,6 +80,13 @@ params! {
     /// Two classes only: a row of C classes would count as C answers, yes for its own class and no for the others, as
     /// if they were independent, and intervals of the shared kernel weights would be too narrow.
     ///
+    /// Numbers are `y = f + rho u` with noise u whose scale rho is sampled too, log rho^2 with the prior of log nu: that of
+    /// support vector regression, `exp(-2 max(|u| - tube, 0)) / (2 tube + 1)`, which is normal given two scales per row,
+    /// one for each side of the tube, or normal (`likelihood=normal`). Unlike the loss of classes both are likelihoods of
+    /// what is seen, so intervals of kernel weights and of new numbers are those of a posterior (prior=gp only). The tube
+    /// scales with the noise: 0.5 is 0.61 standard deviations of the noise, the best width for normal noise (Smola et al.
+    /// 1998). Several numbers share kernel weights, variance and noise, and have a function each.
+    ///
     /// `prior=paper sampler=published gamma0=100 tau=1e-4 chains=1 warmup=180 draws=20` is the published sampler (its
     /// `tau` is a variance according to the text, a precision according to a formula; ours is a variance, so tau=1e4 is
     /// the other reading). `sampler=paper` is the same with large friction integrated exactly and with bounds on scales
@@ -92,8 +106,8 @@ params! {
         /// published, the published step as printed, which is never refused and may diverge, an error then; paper, the
         /// same made stable, which never diverges (both prior=paper only)
         sampler: WeightSampler = WeightSampler::Collapsed, Allowed::OneOf(WeightSampler::WORDS);
-        /// margin, a pseudo-likelihood that holds functions to the margin; or logit, the likelihood of labels of logistic
-        /// regression (two classes, prior=gp), which takes no gamma0
+        /// margin, a pseudo-likelihood that holds functions to the margin, and numbers to a tube; logit, the likelihood of
+        /// labels of logistic regression (two classes, prior=gp), which takes no gamma0; normal, numbers with normal noise
         likelihood: Likelihood = Likelihood::Margin, Allowed::OneOf(Likelihood::WORDS);
         /// kernel weights are learned, or all the same: the control
         weights: Weighting = Weighting::Learned, Allowed::OneOf(Weighting::WORDS);
@@ -108,6 +122,9 @@ params! {
         /// how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is
         /// the hinge alone (published: 100 or 500)
         gamma0: f64 = 1.0, Allowed::Number(0.0, 1e9);
+        /// numbers, likelihood=margin: half the width of the tube in which errors cost nothing, in units of the noise, which
+        /// is sampled; 0 is the absolute error
+        tube: f64 = 0.5, Allowed::Number(0.0, 100.0);
         /// prior variance of the bias
         tau: f64 = 100.0, Allowed::Number(1e-9, 1e9);
         /// of the Dirichlet prior of the kernel weights; below 1 for few kernels, above for even weights
@@ -134,15 +151,19 @@ impl Method for Bm3kl {
             bank: DEFAULT_BANK,
         }
     }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        &[TargetKind::Classes, TargetKind::Numbers]
+    }
 }
 
 impl State<Bm3kl> for Bm3klState {
-    type Model = Bm3klModel;
+    type Model = Bm3klEnd;
 
     fn init(method: &Bm3kl, task: &Task<'_>) -> Result<Bm3klState> {
-        let settings = Settings::new(method)?;
+        let settings = Settings::new(method, task.target)?;
         let stack = task.stack()?;
-        let sides = signs(task.labels);
+        let sides = outcome(task);
         let (n, n_functions) = (sides.n_rows(), sides.n_cols());
         if settings.is_logit() && n_functions > 1 {
             return Err(Error::param(
@@ -162,8 +183,8 @@ impl State<Bm3kl> for Bm3klState {
     }
 
     fn check(&self, method: &Bm3kl, task: &Task<'_>) -> Result<()> {
-        let settings = Settings::new(method)?;
-        let sides = signs(task.labels);
+        let settings = Settings::new(method, task.target)?;
+        let sides = outcome(task);
         let (n, n_functions, n_kernels) = (sides.n_rows(), sides.n_cols(), task.stack()?.n_kernels());
         let fits = self.chains.len() == settings.chains
             && self.chains.iter().all(|chain| chain.fits(&settings, n_kernels, n_functions, n))
@@ -173,16 +194,16 @@ impl State<Bm3kl> for Bm3klState {
     }
 
     fn step(&mut self, method: &Bm3kl, task: &Task<'_>, control: &Control) -> Result<Progress> {
-        let settings = Settings::new(method)?;
+        let settings = Settings::new(method, task.target)?;
         let stop = || control.stop().is_some();
         let ground = self.ground.get_or_make(|| ground(task.stack()?, task.pool, &settings, self.scale))?;
-        let sides = signs(task.labels).transposed();
+        let sides = outcome(task).transposed();
         let margins = Margins::new(sides.n_rows(), &settings);
         let problem = Problem {
             stack: &ground.stack,
             pool: task.pool,
             settings: &settings,
-            margin: margins.signed(&sides),
+            margin: if settings.noise.is_some() { sides.clone() } else { margins.signed(&sides) },
             variance: margins.variance(),
             sign: sides,
             scale: self.scale,
@@ -198,7 +219,7 @@ impl State<Bm3kl> for Bm3klState {
         let first_kept = first_kept(&settings, task.n_samples());
         let for_now = self.sweeps < first_kept;
         let keep = phase.keep || for_now;
-        let phase = SweepPhase { keep: phase.keep || for_now && settings.is_logit(), ..phase };
+        let phase = SweepPhase { keep: phase.keep || for_now && settings.holds_factors(), ..phase };
         let draws = sweep(&problem, &mut chains, &mut rngs, phase)?;
         self.sweeps += 1;
         self.chains = chains;
@@ -215,37 +236,72 @@ impl State<Bm3kl> for Bm3klState {
         Ok(if settings.is_hamiltonian() { progress.with("accepted", accepted) } else { progress })
     }
 
-    fn finish(self, method: &Bm3kl, task: &Task<'_>) -> Result<Bm3klModel> {
-        let settings = Settings::new(method)?;
+    fn finish(self, method: &Bm3kl, task: &Task<'_>) -> Result<Bm3klEnd> {
+        let settings = Settings::new(method, task.target)?;
         if self.sweeps == 0 {
             return Err(Error::Stopped("stopped before the first sweep".into()));
         }
+        match (task.target, settings.noise) {
+            (Target::Numbers(_), Some(noise)) => self.numbers(&settings, noise, task).map(Bm3klEnd::Numbers),
+            _ => self.classes(&settings, task).map(Bm3klEnd::Classes),
+        }
+    }
+}
+
+/// What models of all targets are made of.
+struct Kept {
+    weights: Matrix,
+    log_variances: Matrix,
+    log_posterior: Vec<f64>,
+    kept_weights: Matrix,
+    /// Rows x (kept x functions).
+    coef: Matrix,
+    /// Kept x functions.
+    bias: Matrix,
+}
+
+impl Bm3klState {
+    /// A field of all chains, one after the other.
+    fn of(&self, field: fn(&Trace) -> &Vec<f64>) -> Vec<f64> {
+        self.traces.iter().flat_map(field).copied().collect()
+    }
+
+    fn kept(&self, settings: &Settings, task: &Task<'_>, n_functions: usize) -> Result<Kept> {
         let (n, n_kernels) = (task.n_samples(), task.stack()?.n_kernels());
-        let counts = task.labels.counts();
-        let present: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
-        let n_functions = self.chains[0].lambda.n_rows();
-        let of = |field: fn(&Trace) -> &Vec<f64>| self.traces.iter().flat_map(field).copied().collect::<Vec<f64>>();
-        let (log_posterior, held_out) = (of(|trace| &trace.log_posterior), of(|trace| &trace.held_out));
-        let n_draws = log_posterior.len();
-        let bias = of(|trace| &trace.bias);
-        let kept = bias.len() / n_functions;
-        let coef = Matrix::from_vec(kept * n_functions, n, of(|trace| &trace.coef))?.transposed();
+        let (log_posterior, bias) = (self.of(|trace| &trace.log_posterior), self.of(|trace| &trace.bias));
+        let (n_draws, kept) = (log_posterior.len(), bias.len() / n_functions);
+        let log_variances = self.of(|trace| &trace.log_nu);
         let kept_weights = if settings.learned {
-            Matrix::from_vec(kept, n_kernels, of(|trace| &trace.kept_weights))?
+            Matrix::from_vec(kept, n_kernels, self.of(|trace| &trace.kept_weights))?
         } else {
             Matrix::from_fn(1, n_kernels, |_, _| 1.0 / n_kernels as f64)
         };
+        Ok(Kept {
+            weights: Matrix::from_vec(n_draws, n_kernels, self.of(|trace| &trace.weights))?,
+            log_variances: Matrix::from_vec(n_draws, log_variances.len() / n_draws, log_variances)?,
+            log_posterior,
+            kept_weights,
+            coef: Matrix::from_vec(kept * n_functions, n, self.of(|trace| &trace.coef))?.transposed(),
+            bias: Matrix::from_vec(kept, n_functions, bias)?,
+        })
+    }
+
+    fn classes(self, settings: &Settings, task: &Task<'_>) -> Result<Bm3klModel> {
+        let counts = task.labels.counts();
+        let present: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
+        let n_functions = self.chains[0].lambda.n_rows();
+        let kept = self.kept(settings, task, n_functions)?;
         let places: Vec<usize> =
             task.labels.codes().iter().map(|code| present.partition_point(|class| class < code)).collect();
-        let spread = if settings.is_logit() { Some(self.spread(&settings, task, &kept_weights)?) } else { None };
-        let log_ratios = of(|trace| &trace.log_ratios);
+        let spread = if settings.is_logit() { Some(self.spread(settings, task, &kept.kept_weights)?) } else { None };
+        let (held_out, log_ratios) = (self.of(|trace| &trace.held_out), self.of(|trace| &trace.log_ratios));
         let held_out = HeldOut {
             decisions: &held_out,
             log_ratios: &log_ratios,
             places: &places,
             n_functions,
             n_present: present.len(),
-            size: Margins::new(n_functions, &settings).variance().sqrt(),
+            size: Margins::new(n_functions, settings).variance().sqrt(),
         };
         // As published, probabilities are the softmax itself.
         let chosen = settings.sampler != WeightSampler::Published;
@@ -253,26 +309,43 @@ impl State<Bm3kl> for Bm3klState {
         let sample = Sample {
             n_classes: counts.len(),
             n_chains: settings.chains,
-            weights: Matrix::from_vec(n_draws, n_kernels, of(|trace| &trace.weights))?,
-            log_nu: Matrix::from_vec(n_draws, of(|trace| &trace.log_nu).len() / n_draws, of(|trace| &trace.log_nu))?,
-            log_posterior,
-            kept_weights,
-            coef,
-            bias: Matrix::from_vec(kept, n_functions, bias)?,
+            weights: kept.weights,
+            log_nu: kept.log_variances,
+            log_posterior: kept.log_posterior,
+            kept_weights: kept.kept_weights,
+            coef: kept.coef,
+            bias: kept.bias,
             temperature: if known { model::temperature(&held_out) } else { 1.0 },
             eta: if settings.learned { settings.eta } else { 0.0 },
             present,
             spread,
         };
         let at_an_end = model::at_an_end(sample.temperature, held_out.size);
-        let facts = facts(&settings, &self, sample.temperature, at_an_end);
-        let warnings = warnings(&settings, &self);
-        Ok(Bm3klModel::new(sample, warnings, facts))
+        let facts = facts(settings, &self, sample.temperature, at_an_end);
+        Ok(Bm3klModel::new(sample, warnings(settings, &self), facts))
     }
-}
 
-impl Bm3klState {
-    /// likelihood=logit: the rows of the factors, and what the variances of predictions need. The run may have been
+    fn numbers(self, settings: &Settings, noise: Noise, task: &Task<'_>) -> Result<Bm3klNumbers> {
+        let kept = self.kept(settings, task, settings.n_factors)?;
+        let (points, spread) = self.spread(settings, task, &kept.kept_weights)?;
+        let noises = self.traces.iter().flat_map(|trace| &trace.log_noises.0);
+        let sample = NumbersSample {
+            points,
+            n_chains: settings.chains,
+            weights: kept.weights,
+            log_variances: kept.log_variances,
+            log_posterior: kept.log_posterior,
+            kept_weights: kept.kept_weights,
+            coef: kept.coef,
+            bias: kept.bias,
+            noise: noises.map(|log_noise| noise.variance() * exp(*log_noise)).collect(),
+            eta: if settings.learned { settings.eta } else { 0.0 },
+            spread,
+        };
+        Ok(Bm3klNumbers::new(sample, warnings(settings, &self), facts_of_sampling(settings, &self)))
+    }
+
+    /// likelihood=logit, numbers: the rows of the factors, and what the variances of predictions need. The run may have been
     /// stopped, so nothing here may be.
     fn spread(&self, settings: &Settings, task: &Task<'_>, weights: &Matrix) -> Result<(Vec<usize>, Spread)> {
         let stack = task.stack()?.unstoppable();
@@ -283,8 +356,8 @@ impl Bm3klState {
         let of = |field: fn(&Trace) -> &Extra| self.traces.iter().flat_map(|trace| field(trace).0.clone()).collect();
         let (amplitudes, factors) = (of(|trace| &trace.amplitudes), of(|trace| &trace.factors));
         let spread = Spread::new(&stack, task.pool, settings.tau, weights, amplitudes, factors)?;
-        let kept = self.traces.iter().map(|trace| trace.bias.len()).sum();
-        if spread.fits(kept, points.len()) { Ok((points, spread)) } else { Err(misfit()) }
+        let kept = self.traces.iter().map(|trace| trace.bias.len()).sum::<usize>() / settings.n_factors.max(1);
+        if spread.fits(kept, settings.n_factors, points.len()) { Ok((points, spread)) } else { Err(misfit()) }
     }
 }
 
@@ -305,7 +378,7 @@ fn ground(stack: &Stack, pool: &Pool, settings: &Settings, scale: f64) -> Result
 /// Rejects runs that would not fit in memory: each chain holds the kernel and its factors at the start and the end of a
 /// move.
 fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize) -> Result<()> {
-    let factors = if settings.is_logit() { most_kept(settings, n).max(settings.chains) as u64 / 2 } else { 0 };
+    let factors = (most_kept(settings, n).max(settings.chains) * settings.n_factors) as u64 / 2;
     let need = 8 * (n as u64).pow(2) * (settings.chains as u64 * (n_functions as u64 + 4) + factors);
     let limit = stack.room();
     if need <= limit {
@@ -344,8 +417,8 @@ fn scale(task: &Task<'_>, margins: Margins) -> Result<f64> {
 
 /// Maximum number of draws that predictions use, for n training rows.
 fn most_kept(settings: &Settings, n: usize) -> usize {
-    let factor = n.saturating_mul(n + 1) / 2;
-    if settings.is_logit() { MAX_KEPT_DRAWS.min(MAX_FACTOR_VALUES / factor.max(1)) } else { MAX_KEPT_DRAWS }
+    let factors = (n.saturating_mul(n + 1) / 2).saturating_mul(settings.n_factors);
+    MAX_KEPT_DRAWS.min(MAX_FACTOR_VALUES / factors.max(1))
 }
 
 /// The phase of the next sweep, after `sweeps` sweeps.
@@ -383,17 +456,18 @@ fn trace_fits(
     } else {
         state.sweeps.min(1)
     };
-    let variances = usize::from(settings.prior == FunctionPrior::Gp);
-    let left_out = if for_good && !settings.is_logit() { kept } else { 0 };
+    let left_out = if for_good && !settings.holds_factors() { kept } else { 0 };
     let (factors, amplitudes) = (trace.factors.0.len(), trace.amplitudes.0.len());
-    let with_factors = if settings.is_logit() {
+    let with_factors = if settings.holds_factors() {
         let triangle = |values: usize| logit::side(values).is_some_and(|side| (1..=n).contains(&side));
-        amplitudes == kept && (kept == 0 && factors == 0 || factors.is_multiple_of(kept) && triangle(factors / kept))
+        let held = kept * settings.n_factors;
+        amplitudes == kept && (held == 0 && factors == 0 || factors.is_multiple_of(held) && triangle(factors / held))
     } else {
         factors == 0 && amplitudes == 0
     };
     trace.weights.len() == drawn * n_kernels
-        && trace.log_nu.len() == drawn * variances
+        && trace.log_nu.len() == drawn * settings.n_variances()
+        && trace.log_noises.0.len() == if settings.noise.is_some() { kept } else { 0 }
         && trace.log_posterior.len() == drawn
         && trace.accepted.len() == drawn
         && trace.kept_weights.len() == kept * n_kernels
@@ -419,7 +493,8 @@ fn warnings(settings: &Settings, state: &Bm3klState) -> Vec<String> {
     warnings
 }
 
-fn facts(settings: &Settings, state: &Bm3klState, temperature: f64, at_an_end: bool) -> Vec<(String, String)> {
+/// How many draws there are, and how moves went.
+fn facts_of_sampling(settings: &Settings, state: &Bm3klState) -> Vec<(String, String)> {
     let (drawn, warm) = (state.traces[0].log_posterior.len(), state.sweeps > settings.warmup);
     let chains = if settings.chains == 1 { "1 chain".into() } else { format!("{} chains", settings.chains) };
     let sampling = if warm {
@@ -442,6 +517,11 @@ fn facts(settings: &Settings, state: &Bm3klState, temperature: f64, at_an_end: b
             ),
         ));
     }
+    facts
+}
+
+fn facts(settings: &Settings, state: &Bm3klState, temperature: f64, at_an_end: bool) -> Vec<(String, String)> {
+    let (mut facts, warm) = (facts_of_sampling(settings, state), state.sweeps > settings.warmup);
     if settings.is_logit() {
         let how = "of the posterior: each draw averages over the function at a row, no temperature";
         facts.push(("probabilities".into(), how.into()));

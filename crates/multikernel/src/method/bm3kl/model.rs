@@ -67,8 +67,6 @@ pub(super) struct Sample {
 
 impl Bm3klModel {
     pub(super) fn new(sample: Sample, warnings: Vec<String>, facts: Vec<(String, String)>) -> Bm3klModel {
-        let n_draws = sample.weights.n_rows().max(1) as f64;
-        let mean = (0..sample.weights.n_cols()).map(|m| sample.weights.column(m).iter().sum::<f64>() / n_draws);
         // Among rows that are one point, only the first has coefficients.
         let counts = |i: &usize| sample.coef.row(*i).iter().any(|&coef| coef != 0.0);
         let (points, spread) = match sample.spread {
@@ -79,7 +77,7 @@ impl Bm3klModel {
             present: sample.present,
             n_classes: sample.n_classes,
             n_chains: sample.n_chains,
-            mean: mean.collect(),
+            mean: mean_weights(&sample.weights),
             weights: sample.weights,
             log_nu: sample.log_nu,
             log_posterior: sample.log_posterior,
@@ -214,6 +212,46 @@ pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
     held_out.size * exp(0.5 * (low + high))
 }
 
+/// The table of draws: kernel weights, unless they were not learned (`eta` is 0), the logarithms of variances, and the
+/// log posterior.
+pub(super) fn draws(
+    n_chains: usize,
+    eta: f64,
+    weights: &Matrix,
+    log_variances: &Matrix,
+    log_posterior: &[f64],
+) -> Option<Draws> {
+    let variable = |name: &str, dimension: Option<&str>, values: Matrix, prior| Variable {
+        name: name.into(),
+        dimension: dimension.map(String::from),
+        coordinates: vec![],
+        values,
+        prior,
+    };
+    let n = log_posterior.len();
+    let mut variables = vec![];
+    if eta > 0.0 {
+        let rest = eta * (weights.n_cols() - 1) as f64;
+        let prior = (rest > 0.0).then(|| (beta_quantile(0.05, eta, rest), beta_quantile(0.95, eta, rest)));
+        variables.push(variable("weights", Some("kernel"), weights.clone(), prior));
+    }
+    for (k, name) in (0..log_variances.n_cols()).zip(["log_nu", "log_noise"]) {
+        // The middle 90 % of a normal distribution.
+        let middle = 1.644_853_626_951_472_6 * SPREAD;
+        let values = Matrix::from_vec(n, 1, log_variances.column(k)).ok()?;
+        variables.push(variable(name, None, values, Some((-middle, middle))));
+    }
+    let log_posterior = Matrix::from_vec(n, 1, log_posterior.to_vec()).ok()?;
+    variables.push(variable("log_posterior", None, log_posterior, None));
+    Draws::new(n_chains, variables).ok()
+}
+
+/// The mean of each column of weights.
+pub(super) fn mean_weights(weights: &Matrix) -> Vec<f64> {
+    let n_draws = weights.n_rows().max(1) as f64;
+    (0..weights.n_cols()).map(|m| weights.column(m).iter().sum::<f64>() / n_draws).collect()
+}
+
 impl Predict for Bm3klModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let stack = input.stack()?;
@@ -260,7 +298,7 @@ impl Predict for Bm3klModel {
             && self.bias.n_cols() == n_functions
             && self.coef.n_cols() == kept * n_functions
             && self.coef.n_rows() == self.points.len()
-            && self.spread.as_ref().is_none_or(|spread| n_functions == 1 && spread.fits(kept, self.points.len()))
+            && self.spread.as_ref().is_none_or(|spread| n_functions == 1 && spread.fits(kept, 1, self.points.len()))
             && self.temperature > 0.0
             && self.eta >= 0.0;
         if fits {
@@ -281,29 +319,7 @@ impl Explain for Bm3klModel {
     }
 
     fn draws(&self) -> Option<Draws> {
-        let variable = |name: &str, dimension: Option<&str>, values: &Matrix, prior| Variable {
-            name: name.into(),
-            dimension: dimension.map(String::from),
-            coordinates: vec![],
-            values: values.clone(),
-            prior,
-        };
-        let n = self.log_posterior.len();
-        let mut variables = vec![];
-        if self.eta > 0.0 {
-            let rest = self.eta * (self.mean.len() - 1) as f64;
-            let prior =
-                (rest > 0.0).then(|| (beta_quantile(0.05, self.eta, rest), beta_quantile(0.95, self.eta, rest)));
-            variables.push(variable("weights", Some("kernel"), &self.weights, prior));
-        }
-        if self.log_nu.n_cols() > 0 {
-            // The middle 90 % of a normal distribution.
-            let middle = 1.644_853_626_951_472_6 * SPREAD;
-            variables.push(variable("log_nu", None, &self.log_nu, Some((-middle, middle))));
-        }
-        let log_posterior = Matrix::from_vec(n, 1, self.log_posterior.clone()).ok()?;
-        variables.push(variable("log_posterior", None, &log_posterior, None));
-        Draws::new(self.n_chains, variables).ok()
+        draws(self.n_chains, self.eta, &self.weights, &self.log_nu, &self.log_posterior)
     }
 
     fn facts(&self) -> Vec<(String, String)> {

@@ -1,6 +1,8 @@
 //! Parameters of the sampler.
 
 use super::Bm3kl;
+use super::numbers::Noise;
+use crate::data::Target;
 use crate::error::{Error, Result};
 use crate::method::Weighting;
 use crate::run::choice;
@@ -32,12 +34,16 @@ choice! {
 }
 
 choice! {
-    /// What labels say about functions.
+    /// What labels or numbers say about functions.
     pub enum Likelihood {
-        /// The pseudo-likelihood of a margin: `exp(-2 max(1 - delta f, 0))`, and a scale lambda for each row.
+        /// The pseudo-likelihood of a margin, `exp(-2 max(1 - delta f, 0))`, and a scale lambda for each row; for numbers
+        /// the likelihood of a tube, `exp(-2 max(|u| - tube, 0)) / (2 tube + 1)` for errors `u` in units of the noise,
+        /// and two scales.
         Margin = "margin",
         /// The likelihood `1 / (1 + exp(-delta f))` of two classes, and a Polya-Gamma scale for each row.
         Logit = "logit",
+        /// Numbers with normal noise, whose variance is sampled.
+        Normal = "normal",
     }
 }
 
@@ -54,6 +60,10 @@ pub(super) struct Settings {
     pub(super) prior: FunctionPrior,
     pub(super) sampler: WeightSampler,
     pub(super) likelihood: Likelihood,
+    /// The noise of numbers; `None` for classes.
+    pub(super) noise: Option<Noise>,
+    /// Factors of S that predictions need of each kept draw.
+    pub(super) n_factors: usize,
     /// Whether kernel weights are learned.
     pub(super) learned: bool,
     pub(super) chains: usize,
@@ -70,7 +80,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(method: &Bm3kl) -> Result<Settings> {
+    pub(super) fn new(method: &Bm3kl, target: &Target) -> Result<Settings> {
         let Bm3kl {
             prior,
             sampler,
@@ -93,6 +103,11 @@ impl Settings {
             prior,
             sampler,
             likelihood,
+            noise: noise(method, target)?,
+            n_factors: match target {
+                Target::Numbers(numbers) => numbers.n_targets(),
+                _ => usize::from(likelihood == Likelihood::Logit),
+            },
             learned,
             chains,
             warmup,
@@ -133,6 +148,26 @@ impl Settings {
         self.likelihood == Likelihood::Logit
     }
 
+    /// Whether predictions need the variance of functions at new rows, and so factors of S.
+    pub(super) fn holds_factors(&self) -> bool {
+        self.n_factors > 0
+    }
+
+    /// Number of variances whose logarithms are sampled together with the kernel weights: that of the functions
+    /// (prior=gp), and that of the noise of numbers.
+    pub(super) fn n_variances(&self) -> usize {
+        usize::from(self.prior == FunctionPrior::Gp) + usize::from(self.noise.is_some())
+    }
+
+    /// Number of rows of scales of the loss, for this many functions.
+    pub(super) fn n_scales(&self, n_functions: usize) -> usize {
+        match self.noise {
+            None => n_functions,
+            Some(Noise::Tube(_)) => 2 * n_functions,
+            Some(Noise::Normal) => 0,
+        }
+    }
+
     /// Gradients per update of the kernel weights.
     pub(super) fn n_leaps(&self, n_kernels: usize) -> usize {
         match (self.leapfrog, self.learned) {
@@ -170,5 +205,26 @@ impl Settings {
     /// `1 + 2 gamma0`, the first argument of the distribution of the scales lambda.
     pub(super) fn rate(&self) -> f64 {
         1.0 + 2.0 * self.gamma0
+    }
+}
+
+/// The noise of numbers, where they are predicted.
+fn noise(method: &Bm3kl, target: &Target) -> Result<Option<Noise>> {
+    match (target, method.likelihood) {
+        (Target::Numbers(_), _) if method.prior == FunctionPrior::Paper => Err(Error::param(
+            "prior",
+            "`paper` is for classes; numbers take prior=gp, with sampler=collapsed, split or slice",
+        )),
+        (Target::Numbers(_), Likelihood::Margin) => Ok(Some(Noise::Tube(method.tube))),
+        (Target::Numbers(_), Likelihood::Normal) => Ok(Some(Noise::Normal)),
+        (Target::Numbers(_), Likelihood::Logit) => Err(Error::param(
+            "likelihood",
+            "`logit` is a likelihood of two classes, and numbers are predicted; take likelihood=margin or normal",
+        )),
+        (_, Likelihood::Normal) => Err(Error::param(
+            "likelihood",
+            "`normal` is a likelihood of numbers, and classes are predicted; take likelihood=margin or logit",
+        )),
+        _ => Ok(None),
     }
 }

@@ -1,6 +1,7 @@
 //! Checks the sampler against brute force, against an independent reference, and against itself (Geweke 2004).
 
 mod logit;
+mod numbers;
 
 use std::slice;
 
@@ -9,6 +10,7 @@ use super::density::{Place, Problem};
 use super::distinct::Distinct;
 use super::hmc;
 use super::margins::Margins;
+use super::numbers::Noise;
 use super::settings::{FunctionPrior, Likelihood, Settings, WeightSampler};
 use super::split::NormalPrior;
 use super::sweep::{SweepPhase, sweep};
@@ -44,6 +46,8 @@ pub(super) fn settings(prior: FunctionPrior, sampler: WeightSampler) -> Settings
         prior,
         sampler,
         likelihood: Likelihood::Margin,
+        noise: None,
+        n_factors: 0,
         learned: true,
         chains: 1,
         warmup: 100,
@@ -146,7 +150,8 @@ impl World {
     fn covariance(&self, latent: &Latent, weights: &[f64], log_nu: &[f64], c: usize) -> Matrix {
         let h = self.kernel(weights);
         let n = h.n_rows();
-        let noise = |i: usize, j: usize| if i == j { latent.lambda.get(c, i) } else { 0.0 };
+        let lambda = self.problem().observed(latent, log_nu, c).lambda;
+        let noise = |i: usize, j: usize| if i == j { lambda[i] } else { 0.0 };
         Matrix::from_fn(n, n, |i, j| {
             let signal = match self.settings.prior {
                 // The jitter belongs to the function, which is equal at equal rows.
@@ -288,15 +293,24 @@ fn split_steps_go_back_and_their_error_is_of_second_order() {
 #[test]
 fn likelihood_is_that_of_a_normal_law_and_slopes_are_differences() {
     let (small, repeated): (Make, Make) = (World::small, World::repeated);
-    for (make, prior, likelihood) in [
-        (small, FunctionPrior::Gp, Likelihood::Margin),
-        (small, FunctionPrior::Paper, Likelihood::Margin),
-        (repeated, FunctionPrior::Gp, Likelihood::Margin),
-        (repeated, FunctionPrior::Paper, Likelihood::Margin),
-        (small, FunctionPrior::Gp, Likelihood::Logit),
-        (repeated, FunctionPrior::Gp, Likelihood::Logit),
+    let (tube, normal) = (Some(Noise::Tube(0.5)), Some(Noise::Normal));
+    for (make, prior, likelihood, noise) in [
+        (small, FunctionPrior::Gp, Likelihood::Margin, None),
+        (small, FunctionPrior::Paper, Likelihood::Margin, None),
+        (repeated, FunctionPrior::Gp, Likelihood::Margin, None),
+        (repeated, FunctionPrior::Paper, Likelihood::Margin, None),
+        (small, FunctionPrior::Gp, Likelihood::Logit, None),
+        (repeated, FunctionPrior::Gp, Likelihood::Logit, None),
+        (small, FunctionPrior::Gp, Likelihood::Margin, tube),
+        (repeated, FunctionPrior::Gp, Likelihood::Margin, tube),
+        (small, FunctionPrior::Gp, Likelihood::Normal, normal),
+        (repeated, FunctionPrior::Gp, Likelihood::Normal, normal),
     ] {
-        let mut world = make(9, 3, Settings { likelihood, ..settings(prior, WeightSampler::Collapsed) });
+        let mut world = make(9, 3, Settings { likelihood, noise, ..settings(prior, WeightSampler::Collapsed) });
+        if noise.is_some() {
+            let mut rng = Rng::new(6, 0);
+            world.margin = Matrix::from_fn(3, 9, |_, _| gamma(&mut rng, 2.0, 1.0) - 1.0);
+        }
         world.scale = 1.7;
         world.settings.eta = 0.8;
         let latent = world.odd(&mut Rng::new(1, 0));
@@ -306,7 +320,7 @@ fn likelihood_is_that_of_a_normal_law_and_slopes_are_differences() {
         let by_hand: f64 = (0..3)
             .map(|c| {
                 let s = world.covariance(&latent, &weights, &latent.log_nu, c);
-                let t = problem.target(&latent, c);
+                let t = problem.observed(&latent, &latent.log_nu, c).t;
                 let factor = Cholesky::new(s.clone(), &world.pool, &|| false).unwrap();
                 -0.5 * (dot(&t, &times(&inverse(&s), &t)) + factor.log_determinant())
             })
@@ -353,17 +367,24 @@ pub(super) fn functions_drawn(world: &World, latent: &Latent, n_draws: usize) ->
 #[test]
 fn functions_are_drawn_from_their_normal_law() {
     let (small, repeated): (Make, Make) = (World::small, World::repeated);
-    for (make, prior) in [(small, FunctionPrior::Gp), (small, FunctionPrior::Paper), (repeated, FunctionPrior::Gp)] {
+    for (make, prior, noise) in [
+        (small, FunctionPrior::Gp, None),
+        (small, FunctionPrior::Paper, None),
+        (repeated, FunctionPrior::Gp, None),
+        (small, FunctionPrior::Gp, Some(Noise::Tube(0.7))),
+        (repeated, FunctionPrior::Gp, Some(Noise::Normal)),
+    ] {
         // Scales so large that rows leave the functions to their prior, including the bias.
-        let world = make(6, 1, Settings { tau: 5.0, ..settings(prior, WeightSampler::Collapsed) });
+        let n_factors = usize::from(noise.is_some());
+        let world = make(6, 1, Settings { tau: 5.0, noise, n_factors, ..settings(prior, WeightSampler::Collapsed) });
         let mut latent = world.odd(&mut Rng::new(2, 0));
         latent.lambda.data_mut().iter_mut().for_each(|lambda| *lambda *= 20.0);
         let n_draws = 40_000;
         let (draws, _) = functions_drawn(&world, &latent, n_draws);
         let s = world.covariance(&latent, &latent.weights(), &latent.log_nu, 0);
-        let (n, lambda) = (6, latent.lambda.row(0));
         let solved = inverse(&s);
-        let t = world.problem().target(&latent, 0);
+        let observed = world.problem().observed(&latent, &latent.log_nu, 0);
+        let (n, t, lambda) = (6, observed.t, observed.lambda);
         let al = times(&solved, &t);
         // f has mean t - Lambda al and covariance Lambda - Lambda S^-1 Lambda.
         let mean: Vec<f64> = (0..n).map(|i| t[i] - lambda[i] * al[i]).collect();
@@ -401,7 +422,7 @@ fn coefficients_are_the_function_and_left_out_rows_are_left_out() {
         let (_, draw) = functions_drawn(&world, &latent, 1);
         let h = world.kernel(&latent.weights());
         let s = world.covariance(&latent, &latent.weights(), &latent.log_nu, 0);
-        let t = world.problem().target(&latent, 0);
+        let t = world.problem().observed(&latent, &latent.log_nu, 0).t;
         let al = times(&inverse(&s), &t);
         for i in 0..8 {
             // The coefficients are those of unscaled kernels.

@@ -1,5 +1,6 @@
 //! `dpm`: the clusters of a Dirichlet-process mixture alone.
 
+use super::machine::Answers;
 use super::model::{Told, counts, place, responsibilities};
 use super::opinions::Scene;
 use super::settings::clustering_params;
@@ -142,7 +143,8 @@ impl State<Dpm> for Sampled {
     fn step(&mut self, method: &Dpm, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let (rows, stop) = (task.rows()?, || control.stop().is_some());
         let table = self.table.0.take().map_or_else(|| self.space.apply(rows), Ok)?;
-        let scene = Scene { rows, table: &table, codes: &[], n_classes: 0, pool: task.pool, stop: &stop };
+        let scene =
+            Scene { rows, table: &table, answers: Answers::Codes(&[]), n_outputs: 0, pool: task.pool, stop: &stop };
         // A cancelled sweep leaves the state unchanged.
         let mut next = self.clone();
         let done = next.sweep(task, method, &scene);

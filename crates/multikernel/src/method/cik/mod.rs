@@ -14,7 +14,7 @@ mod tests;
 pub use dpm::{Dpm, DpmModel};
 pub use model::CikModel;
 
-use machine::{Lesson, Machine, Rates, Work, ln_softmin, losses};
+use machine::{Answers, Lesson, Machine, Rates, Work, ln_softmin, losses};
 use opinions::{Opinions, Scene};
 use settings::clustering_params;
 pub use settings::{ClusterSampler, Covariance, MachineLikelihood, Optimiser};
@@ -24,6 +24,7 @@ use start::Sampling;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::weighted::misfit;
+use crate::data::{Target, TargetKind};
 use crate::dist::Rng;
 use crate::error::{Error, Remedy, Result, message};
 use crate::file::{Cache, Codec, Record, record};
@@ -37,6 +38,12 @@ clustering_params! {
     /// are learned along with the weights by the multiclass hinge loss. Cluster membership depends on the row's density
     /// and on how well the cluster's machine classifies it (`beta`). A model is a classifier, a clustering and a
     /// density estimate in one.
+    ///
+    /// Numbers (one or several columns): machines minimise the squared error, and cluster membership depends on it as on a
+    /// normal density of variance `1 / beta`, in standard deviations of the numbers. A predicted number is the mean over
+    /// clusters, given the row's density, of what their machines say, and the mean of all numbers for an unseen cluster.
+    /// There are no intervals. `lambda` matters more than for classes, as squared errors pull at every row: take
+    /// `lambda=auto`.
     ///
     /// Training runs in rounds: one sweep over all rows, a few splits and merges of whole clusters, and one mini-batch
     /// epoch for each machine. It ends with epochs on fixed clusters, the second half of which is averaged. Machines
@@ -53,12 +60,13 @@ clustering_params! {
         /// how much the machine of a cluster has a say in who belongs to it; 0: nothing, as for dpm
         beta: f64 = 1.0, Allowed::Number(0.0, 1e6);
     } {
-        /// what a machine says of a row: exp(-beta loss) over that of all classes, or exp(-beta loss) as published
+        /// what a machine says of a row: exp(-beta loss) over that of all classes, or exp(-beta loss) as published; the same
+        /// for numbers
         likelihood: MachineLikelihood = MachineLikelihood::Normalised, Allowed::OneOf(MachineLikelihood::WORDS);
         /// random frequencies of each machine; it has a cosine and a sine of each as features
         frequencies: usize = 384, Allowed::Whole(1, 100_000);
-        /// penalty on the weights of machines, per row
-        lambda: f64 = 1e-4, Allowed::Number(0.0, 1e3);
+        /// penalty on the weights of machines, per row; auto chooses on inner folds, which numbers with much noise need
+        lambda: f64 = 1e-4, Allowed::NumberOrAuto(0.0, 1e3, &[0.1, 0.01, 0.001, 1e-4]);
         /// steps of machines: adam, sized for every parameter, or sgd, the gradient times a learning rate, as published,
         /// which needs rates of its own
         optimiser: Optimiser = Optimiser::Adam, Allowed::OneOf(Optimiser::WORDS);
@@ -88,9 +96,18 @@ impl Likelihood {
         Likelihood { beta: method.beta, normalised: method.likelihood == MachineLikelihood::Normalised }
     }
 
-    /// The log-likelihood of this class given the scores of all; never above 0. `room` is scratch space as long as the
-    /// scores.
-    fn of(&self, scores: &[f64], code: usize, room: &mut [f64]) -> f64 {
+    /// The log-likelihood of a row's class or numbers given the scores; never above 0. `room` is scratch space as long as
+    /// the scores.
+    ///
+    /// Numbers are normal around their scores with the variance `1 / beta`, in units of theirs, and the constant that all
+    /// clusters share is left out.
+    fn of(&self, scores: &[f64], answers: Answers<'_>, row: usize, room: &mut [f64]) -> f64 {
+        let code = match answers {
+            Answers::Codes(codes) => codes[row],
+            Answers::Numbers(numbers) => {
+                return self.of_errors(scores.iter().zip(numbers.row(row)).map(|(f, y)| f - y));
+            }
+        };
         if self.normalised {
             return ln_softmin(scores, code, self.beta, room);
         }
@@ -98,9 +115,17 @@ impl Likelihood {
         -self.beta * room[code]
     }
 
-    /// The log-likelihood of any class in a cluster without a machine, whose scores are all 0.
-    fn fresh(&self, n_classes: usize) -> f64 {
-        if self.normalised { -(n_classes as f64).ln() } else { -self.beta }
+    fn of_errors(&self, errors: impl Iterator<Item = f64>) -> f64 {
+        -0.5 * self.beta * errors.map(|error| error * error).sum::<f64>()
+    }
+
+    /// The log-likelihood in a cluster without a machine, whose scores are all 0: one for any class, or one of each row.
+    fn fresh(&self, answers: Answers<'_>, n_outputs: usize) -> Vec<f64> {
+        match answers {
+            Answers::Numbers(numbers) => numbers.rows().map(|row| self.of_errors(row.iter().copied())).collect(),
+            Answers::Codes(_) if self.normalised => vec![-(n_outputs as f64).ln()],
+            Answers::Codes(_) => vec![-self.beta],
+        }
     }
 }
 
@@ -161,6 +186,22 @@ impl Method for Cik {
     fn finds_clusters(&self) -> bool {
         true
     }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        &[TargetKind::Classes, TargetKind::Numbers]
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        &[TargetKind::Classes, TargetKind::Numbers]
+    }
+}
+
+/// What machines learn.
+fn answers<'a>(task: &Task<'a>) -> Answers<'a> {
+    match task.target {
+        Target::Numbers(numbers) => Answers::Numbers(numbers.values()),
+        _ => Answers::Codes(task.labels.codes()),
+    }
 }
 
 impl State<Cik> for Search {
@@ -199,7 +240,7 @@ impl State<Cik> for Search {
         self.mixture.check(n, self.space.n_columns())?;
         let wanted = method.frequencies;
         let right = |machine: &Machine| match machine.n_frequencies() == wanted && machine.is_in_training() {
-            true => machine.check(d, task.labels.n_classes()),
+            true => machine.check(d, task.n_outputs()),
             false => Err(misfit()),
         };
         self.machines.0.iter().try_for_each(right)
@@ -213,8 +254,8 @@ impl State<Cik> for Search {
         let scene = Scene {
             rows,
             table: &table,
-            codes: task.labels.codes(),
-            n_classes: task.labels.n_classes(),
+            answers: answers(task),
+            n_outputs: task.n_outputs(),
             pool: task.pool,
             stop: &stop,
         };
@@ -240,9 +281,10 @@ fn check_memory(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<()> 
     if need <= limit {
         return Ok(());
     }
-    let (frequencies, n_classes) = (method.frequencies, task.labels.n_classes());
+    let (frequencies, n_outputs) = (method.frequencies, task.n_outputs());
+    let kind = if task.target.numbers().is_some() { "numbers" } else { "classes" };
     Err(Error::Memory {
-        what: format!("a set of {n_clusters} machines of {frequencies} frequencies for {n_classes} classes"),
+        what: format!("a set of {n_clusters} machines of {frequencies} frequencies for {n_outputs} {kind}"),
         need,
         limit,
         help: message![
@@ -260,7 +302,7 @@ fn check_memory(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<()> 
 /// working copy, and in the result.
 fn needed(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<u64> {
     let (n, d, frequencies) = (task.n_samples() as u64, task.rows()?.n_cols(), method.frequencies);
-    let (k, machine) = (n_clusters as u64, Machine::bytes(d, frequencies, task.labels.n_classes()));
+    let (k, machine) = (n_clusters as u64, Machine::bytes(d, frequencies, task.n_outputs()));
     let threads = Work::bytes(frequencies, BATCH).saturating_mul(task.pool.n_threads() as u64);
     let of_rows = n.saturating_mul(8 * d as u64 + 4 * k + 40);
     Ok(machine.saturating_mul(3 * k).saturating_add(threads).saturating_add(of_rows))
@@ -268,7 +310,7 @@ fn needed(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<u64> {
 
 /// An untrained machine.
 fn fresh(task: &Task<'_>, method: &Cik, rng: &mut Rng) -> Result<Machine> {
-    Machine::new(task.rows()?.n_cols(), method.frequencies, task.labels.n_classes(), rng)
+    Machine::new(task.rows()?.n_cols(), method.frequencies, task.n_outputs(), rng)
 }
 
 impl Search {
@@ -348,7 +390,7 @@ impl Search {
             let mut members = members.clone();
             Rng::new(seed, k as u64).shuffle(&mut members);
             let n_steps = members.len().div_ceil(BATCH).max(MIN_STEPS);
-            let lesson = Lesson { rows: scene.rows, codes: scene.codes, members: &members, n_steps };
+            let lesson = Lesson { rows: scene.rows, answers: scene.answers, members: &members, n_steps };
             let mut work: Work = lock(&spare).pop().unwrap_or_default();
             *result = machine.train(&lesson, &rates, &mut work, scene.stop);
             lock(&spare).push(work);

@@ -7,9 +7,10 @@ use super::{Likelihood, Machines, Search};
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::linalg::Matrix;
+use crate::method::machine::IsNumbers;
 use crate::mixture::Mixture;
 use crate::pool::Pool;
-use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Task, first_largest};
+use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Regressor, Task, first_largest};
 use crate::simd::{exp, ln};
 
 /// Rows predicted together.
@@ -21,18 +22,21 @@ record! {
     /// Clusters, each with a density and a kernel machine; the model of [`Cik`](super::Cik).
     ///
     /// Scores are probabilities: of each cluster given the row's density, times those of its machine; the share of an
-    /// unseen cluster is spread evenly over all classes.
+    /// unseen cluster is spread evenly over all classes. Where numbers are predicted, scores are the mean of what the
+    /// machines of the clusters say, and 0, their mean, for an unseen one.
     #[derive(Clone, Debug)]
     pub struct CikModel {
+        /// Or numbers.
         n_classes: usize,
         /// The factor on the machines' losses.
         beta: f64,
         space: Space,
         mixture: Mixture,
         machines: Machines,
-        /// Training rows by cluster (rows) and class (columns).
+        /// Training rows by cluster (rows) and class (columns); of any number the same.
         counts: Matrix,
         told: Told,
+        is_numbers: IsNumbers,
     }
 }
 
@@ -124,7 +128,8 @@ pub(super) fn place(space: &Space, mixture: &Mixture, input: Input<'_>, pool: &P
 
 impl CikModel {
     pub(super) fn new(task: &Task<'_>, method: &Cik, search: Search) -> Result<CikModel> {
-        let (likelihood, n_classes) = (Likelihood::new(method), task.labels.n_classes());
+        let (likelihood, n_classes) = (Likelihood::new(method), task.n_outputs());
+        let is_numbers = task.target.numbers().is_some();
         let is_whole = search.n_rounds == 1 + method.sweeps + method.epochs;
         let mut machines = search.machines;
         machines.0.iter_mut().for_each(Machine::settle);
@@ -137,15 +142,21 @@ impl CikModel {
             n_classes,
             // Machines without a say in the clusters still have one in the classes.
             beta: if likelihood.beta > 0.0 { likelihood.beta } else { 1.0 },
-            counts: counts(&search.mixture, task.labels.codes(), n_classes),
+            counts: if is_numbers {
+                let sizes = search.mixture.counts();
+                Matrix::from_fn(sizes.len(), n_classes, |cluster, _| sizes[cluster] as f64)
+            } else {
+                counts(&search.mixture, task.labels.codes(), n_classes)
+            },
             space: search.space,
             mixture: search.mixture,
             machines,
             told: Told::new(search.n_clusters, search.ln_joint, search.moves, is_whole),
+            is_numbers: IsNumbers(is_numbers),
         })
     }
 
-    /// Probabilities of a block of rows.
+    /// Probabilities or numbers of a block of rows.
     fn block(&self, rows: &Matrix) -> Result<Vec<f64>> {
         let (m, k) = (self.n_classes, self.machines.0.len());
         let all = self.mixture.ln_joint_densities(&self.space.apply(rows)?, Pool::alone()?)?;
@@ -161,10 +172,17 @@ impl CikModel {
             let mut scores = vec![0.0; which.len() * m];
             machine.scores(rows, &which, &mut scores)?;
             for (&i, scores) in which.iter().zip(scores.chunks_exact(m)) {
-                softmin(scores, self.beta, &mut room);
+                if self.is_numbers.0 {
+                    room.copy_from_slice(scores);
+                } else {
+                    softmin(scores, self.beta, &mut room);
+                }
                 let out = found[i * m..][..m].iter_mut().zip(&room);
                 out.for_each(|(out, share)| *out += shares.get(i, cluster) * share);
             }
+        }
+        if self.is_numbers.0 {
+            return Ok(found);
         }
         for (i, out) in found.chunks_exact_mut(m).enumerate() {
             // Clusters that were not evaluated, and the unseen one, know no class.
@@ -207,7 +225,11 @@ impl Predict for CikModel {
     }
 
     fn probabilistic(&self) -> Option<&dyn Probabilistic> {
-        Some(self)
+        (!self.is_numbers.0).then_some(self)
+    }
+
+    fn regressor(&self) -> Option<&dyn Regressor> {
+        self.is_numbers.0.then_some(self)
     }
 
     fn clustering(&self) -> Option<&dyn Clusterer> {
@@ -226,6 +248,8 @@ impl Explain for CikModel {
 }
 
 impl Probabilistic for CikModel {}
+
+impl Regressor for CikModel {}
 
 impl Clusterer for CikModel {
     fn clusters(&self) -> &[usize] {

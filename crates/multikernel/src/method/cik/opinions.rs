@@ -1,7 +1,7 @@
 //! The machines' opinions of every row, for all clusters.
 
 use super::Likelihood;
-use super::machine::Machine;
+use super::machine::{Answers, Machine};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Witness};
@@ -14,13 +14,20 @@ const BLOCK: usize = 512;
 /// Clusters less likely than the best by more than this many nats are not evaluated.
 const GAP: f64 = 30.0;
 
-/// For each row and cluster, the log-likelihood of the row's class under the cluster's machine, and the same for a
-/// cluster that has no machine yet.
+/// For each row and cluster, the log-likelihood of the row's class or numbers under the cluster's machine, and the same
+/// for a cluster that has no machine yet.
 pub(super) struct Opinions {
     n_clusters: usize,
     /// Row by row; a few digits are enough for comparison with a density.
     values: Vec<f32>,
-    fresh: f64,
+    /// Of each row, or one for all.
+    fresh: Vec<f64>,
+}
+
+impl Opinions {
+    fn fresh_of(&self, row: usize) -> f64 {
+        self.fresh[row % self.fresh.len()]
+    }
 }
 
 impl Witness for Opinions {
@@ -28,34 +35,34 @@ impl Witness for Opinions {
         f64::from(self.values[row * self.n_clusters + cluster])
     }
 
-    fn fresh(&self, _: usize) -> f64 {
-        self.fresh
+    fn fresh(&self, row: usize) -> f64 {
+        self.fresh_of(row)
     }
 }
 
-/// The rows and their classes.
+/// The rows, and their classes or numbers.
 pub(super) struct Scene<'a> {
     /// As seen by the machines.
     pub(super) rows: &'a Matrix,
     /// As seen by the clusters.
     pub(super) table: &'a Matrix,
-    pub(super) codes: &'a [usize],
-    pub(super) n_classes: usize,
+    pub(super) answers: Answers<'a>,
+    pub(super) n_outputs: usize,
     pub(super) pool: &'a Pool,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Opinions {
-    /// Evaluates the machines. Cost: one product of D x d and one of 2 D x classes for each row and each cluster within
+    /// Evaluates the machines. Cost: one product of D x d and one of 2 D x outputs for each row and each cluster within
     /// 30 nats of the most likely; the others count as clusters without a machine.
     pub(super) fn of(scene: &Scene<'_>, mixture: &Mixture, machines: &[Machine], how: &Likelihood) -> Result<Opinions> {
-        let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.n_classes));
+        let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.answers, scene.n_outputs));
         let mut values = vec![];
         // Many clusters and many rows: better an error than a killed process.
         values.try_reserve_exact(n.saturating_mul(n_clusters)).map_err(|_| {
             Error::input(format!("no memory for what {n_clusters} machines say of {n} rows; start from fewer clusters"))
         })?;
-        values.resize(n * n_clusters, fresh as f32);
+        values.extend((0..n).flat_map(|row| std::iter::repeat_n(fresh[row % fresh.len()] as f32, n_clusters)));
         let mut results: Vec<Result<()>> = (0..n.div_ceil(BLOCK)).map(|_| Ok(())).collect();
         let blocks = values.chunks_mut(BLOCK * n_clusters).zip(&mut results).enumerate().collect();
         scene.pool.each(blocks, |(block, (found, result))| {
@@ -80,11 +87,11 @@ pub(super) struct Moved<'a> {
 
 impl Witness for Moved<'_> {
     fn known(&self, row: usize, cluster: usize) -> f64 {
-        self.from[cluster].map_or(self.opinions.fresh, |before| self.opinions.known(row, before))
+        self.from[cluster].map_or_else(|| self.opinions.fresh_of(row), |before| self.opinions.known(row, before))
     }
 
-    fn fresh(&self, _: usize) -> f64 {
-        self.opinions.fresh
+    fn fresh(&self, row: usize) -> f64 {
+        self.opinions.fresh_of(row)
     }
 }
 
@@ -103,14 +110,14 @@ fn judge(
     let n_clusters = machines.len();
     let densities = mixture.ln_joint_densities(&scene.table.select_rows(rows), Pool::alone()?)?;
     let ask = |found: &mut [f32], wanted: &dyn Fn(usize, usize) -> bool| -> Result<()> {
-        let mut room = vec![0.0; scene.n_classes];
+        let mut room = vec![0.0; scene.n_outputs];
         for (cluster, machine) in machines.iter().enumerate() {
             let places: Vec<usize> = (0..rows.len()).filter(|&place| wanted(place, cluster)).collect();
             let which: Vec<usize> = places.iter().map(|&place| rows[place]).collect();
-            let mut scores = vec![0.0; which.len() * scene.n_classes];
+            let mut scores = vec![0.0; which.len() * scene.n_outputs];
             machine.scores(scene.rows, &which, &mut scores)?;
-            for ((&place, &row), scores) in places.iter().zip(&which).zip(scores.chunks_exact(scene.n_classes)) {
-                found[place * n_clusters + cluster] = how.of(scores, scene.codes[row], &mut room) as f32;
+            for ((&place, &row), scores) in places.iter().zip(&which).zip(scores.chunks_exact(scene.n_outputs)) {
+                found[place * n_clusters + cluster] = how.of(scores, scene.answers, row, &mut room) as f32;
             }
         }
         Ok(())
@@ -132,10 +139,13 @@ mod tests {
 
     #[test]
     fn opinions_move_with_their_clusters() {
-        let opinions = Opinions { n_clusters: 2, values: vec![-1.0, -2.0, -3.0, -4.0], fresh: -9.0 };
+        let opinions = Opinions { n_clusters: 2, values: vec![-1.0, -2.0, -3.0, -4.0], fresh: vec![-8.0, -9.0] };
         let from = [Some(1), None, Some(0)];
         let moved = opinions.moved(&from);
         assert_eq!([0, 1, 2].map(|k| moved.known(1, k)), [-4.0, -9.0, -3.0]);
-        assert_eq!((moved.known(0, 0), moved.fresh(0)), (-2.0, -9.0));
+        assert_eq!((moved.known(0, 0), moved.fresh(0), moved.fresh(1)), (-2.0, -8.0, -9.0));
+        // One for all rows.
+        let alike = Opinions { fresh: vec![-9.0], ..opinions };
+        assert_eq!((alike.moved(&from).known(1, 1), alike.fresh(1)), (-9.0, -9.0));
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::data::{Dataset, Labels, Samples, Target, bundled};
+use crate::data::{Dataset, Labels, Numbers, Samples, Target, bundled};
 use crate::dist::{Rng, normal};
 use crate::evaluate::nmi;
 use crate::method::check::with;
@@ -79,7 +79,8 @@ fn handed(clusters: fn(usize) -> usize, n_rounds: usize, sampling: Sampling, mov
         (0..search.mixture.n_clusters()).map(|_| fresh(&task, &params, &mut rng).unwrap()).collect();
     (search.machines, search.n_rounds) = (Machines(machines.clone()), n_rounds);
     let (rows, codes) = (task.rows().unwrap(), data.labels.codes());
-    let scene = Scene { rows, table: &table, codes, n_classes: 2, pool: &pool, stop: &|| false };
+    let scene =
+        Scene { rows, table: &table, answers: Answers::Codes(codes), n_outputs: 2, pool: &pool, stop: &|| false };
     search.sweep(&task, &params, &scene, sampling, &mut rng).unwrap();
     assert_eq!(search.machines.0.len(), search.mixture.n_clusters());
     let of = |row: usize| {
@@ -153,8 +154,8 @@ fn opinions_are_those_of_all_machines_where_they_matter() {
         let scene = Scene {
             rows: &rows,
             table: &table,
-            codes: data.labels.codes(),
-            n_classes: 10,
+            answers: Answers::Codes(data.labels.codes()),
+            n_outputs: 10,
             pool: &pool,
             stop: &|| false,
         };
@@ -419,4 +420,56 @@ fn rows_like_the_training_rows_are_typical_and_others_are_not() {
         assert!(typical.iter().zip(&density).all(|(typical, density)| (*typical < quantile) == (*density < threshold)));
     }
     assert!(clustering.place(&far).unwrap().typical.unwrap().iter().all(|&value| value < 0.01));
+}
+
+/// Rows around two centres, each with a function of its own, which both are far from linear.
+fn two_functions(n: usize, seed: u64) -> Dataset {
+    let mut rng = Rng::new(seed, 6);
+    let rows = Matrix::from_fn(n, 2, |i, j| if i % 2 == j { 6.0 } else { 0.0 } + normal(&mut rng));
+    let number = |i: usize| {
+        let row = rows.row(i);
+        if i % 2 == 0 { 500.0 + 30.0 * (2.0 * row[1]).sin() } else { 500.0 - 20.0 * row[0] * row[0] }
+    };
+    let numbers = (0..n).map(|i| number(i) + 2.0 * normal(&mut rng)).collect();
+    Dataset::of_numbers("two functions", Samples::unnamed(rows).unwrap(), Numbers::one("y", numbers).unwrap()).unwrap()
+}
+
+/// The share of the variance of the numbers that these explain.
+fn r2(found: &[f64], truth: &[f64]) -> f64 {
+    let mean = truth.iter().sum::<f64>() / truth.len() as f64;
+    let square = |of: &dyn Fn(usize) -> f64| (0..truth.len()).map(|i| (truth[i] - of(i)).powi(2)).sum::<f64>();
+    1.0 - square(&|i| found[i]) / square(&|_| mean)
+}
+
+#[test]
+fn machines_of_two_clusters_learn_two_functions() {
+    let (data, new) = (two_functions(400, 1), two_functions(400, 2));
+    let truth = new.target.numbers().unwrap().values().data();
+    let model = train(&data, "cik", &[("epochs", "60")]);
+    let numbers = model.numbers().unwrap();
+    let found = r2(numbers.predict(&new.samples).unwrap().data(), truth);
+    let linear = Plan::new("average").unwrap().kernels("linear").unwrap().train(&data).unwrap();
+    let baseline = r2(linear.numbers().unwrap().predict(&new.samples).unwrap().data(), truth);
+    assert!(found > 0.85 && found > baseline + 0.3, "{found} against {baseline} of a linear function");
+    assert!(numbers.deviations(&new.samples).unwrap().is_none(), "there are no intervals");
+    // Both clusters were found, and each has its machine.
+    let clusters = model.clustering().unwrap();
+    let sides: Vec<usize> = (0..400).map(|i| i % 2).collect();
+    assert!(nmi(clusters.clusters(), &sides).unwrap() > 0.6);
+    // A row far from all is of an unseen cluster, which says the mean.
+    let far = Samples::unnamed(Matrix::from_fn(1, 2, |_, _| 1e4)).unwrap();
+    let said = numbers.predict(&far).unwrap().get(0, 0);
+    let mean = data.target.numbers().unwrap().values().data().iter().sum::<f64>() / 400.0;
+    assert!((said - mean).abs() < 1e-6 * mean, "{said} {mean}");
+}
+
+#[test]
+fn machines_have_a_say_in_the_clusters_of_numbers() {
+    // One cloud in which the number tells two kinds of rows apart.
+    let scores = [[0.5], [2.0]];
+    let numbers = Matrix::from_vec(2, 1, vec![0.5, -1.0]).unwrap();
+    let likelihood = Likelihood { beta: 2.0, normalised: true };
+    let of = |row: usize, scores: &[f64]| likelihood.of(scores, Answers::Numbers(&numbers), row, &mut [0.0]);
+    assert_eq!([of(0, &scores[0]), of(0, &scores[1]), of(1, &scores[1])], [0.0, -2.25, -9.0]);
+    assert_eq!(likelihood.fresh(Answers::Numbers(&numbers), 1), [-0.25, -1.0]);
 }

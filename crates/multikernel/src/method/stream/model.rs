@@ -4,7 +4,7 @@ use super::expansion::{class_scores, n_functions};
 use crate::error::{Error, Result};
 use crate::file::{Field, Record, record};
 use crate::linalg::Matrix;
-use crate::method::machine::Told;
+use crate::method::machine::{IsNumbers, Told};
 use crate::pool::Pool;
 use crate::run::{Additive, Decision, Explain, Input, Predict, Regressor};
 use crate::stack::Stack;
@@ -23,22 +23,6 @@ impl Field for Ends {
 
     fn take(name: &str, record: &Record) -> Result<Self> {
         if record.has(name) { record.take(name).map(Ends) } else { Ok(Ends::default()) }
-    }
-}
-
-/// Whether the functions are numbers. Stored only if they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct IsNumbers(bool);
-
-impl Field for IsNumbers {
-    fn put(&self, name: &str, record: &mut Record) {
-        if self.0 {
-            record.put(name, &true);
-        }
-    }
-
-    fn take(name: &str, record: &Record) -> Result<Self> {
-        if record.has(name) { record.take(name).map(IsNumbers) } else { Ok(IsNumbers::default()) }
     }
 }
 

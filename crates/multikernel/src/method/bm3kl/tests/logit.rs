@@ -8,7 +8,7 @@ use crate::method::bm3kl::logit::log_scale;
 use crate::method::bm3kl::spread::Spread;
 
 fn logit(sampler: WeightSampler) -> Settings {
-    Settings { likelihood: Likelihood::Logit, tau: 1.0, ..settings(FunctionPrior::Gp, sampler) }
+    Settings { likelihood: Likelihood::Logit, n_factors: 1, tau: 1.0, ..settings(FunctionPrior::Gp, sampler) }
 }
 
 fn logistic(f: f64) -> f64 {
@@ -33,7 +33,7 @@ fn scales_integrate_out_to_the_likelihood_of_a_label() {
         for k in -5_000..1_500 {
             let omega = (step * f64::from(k)).exp();
             latent.lambda.set(0, i, 1.0 / omega);
-            let gap: f64 = problem.target(&latent, 0)[i] - f;
+            let gap: f64 = problem.observed(&latent, &latent.log_nu, 0).t[i] - f;
             sum += step * omega * (log_scale(1.0 / omega) - 0.5 * omega * gap * gap).exp() * omega.sqrt();
         }
         let expected = 2.0 * logistic(problem.sign.get(0, i) * f);
@@ -88,7 +88,10 @@ fn geweke(mut world: World, n_starts: usize) -> (f64, Vec<f64>) {
             let draw = sweep(&world.problem(), &mut latents, &mut rngs, phase).unwrap().remove(0);
             [latent] = latents;
             // sampler=slice: where the next update begins.
-            let begins = latent.ellipse.last().map_or(latent.log_nu[0], |last| 3.0 * last);
+            let begins = match world.settings.sampler {
+                WeightSampler::Slice => 3.0 * latent.ellipse[6],
+                _ => latent.log_nu[0],
+            };
             assert!((begins - latent.log_nu[0]).abs() < 1e-12);
             world.sign = labels(&draw.functions, &mut rng);
             after = statistics(&latent.weights(), latent.log_nu[0], &draw.functions, &latent.lambda, &world.sign);
@@ -116,6 +119,12 @@ fn geweke_finds_nothing_in_slice_moves_and_repeated_rows_under_the_likelihood_of
 }
 
 #[test]
+fn geweke_finds_nothing_in_split_moves_under_the_likelihood_of_labels() {
+    let (most, z) = geweke(World::small(6, 1, logit(WeightSampler::Split)), 4_000);
+    assert!(most < 4.0, "{z:?}");
+}
+
+#[test]
 fn probabilities_are_those_of_the_functions_distribution() {
     let (small, repeated): (Make, Make) = (World::small, World::repeated);
     for make in [small, repeated] {
@@ -130,13 +139,15 @@ fn probabilities_are_those_of_the_functions_distribution() {
         let h = Matrix::from_fn(11, 11, |i, j| world.scale * both.kernel(&weights).get(i, j));
         let (nu, tau) = (latent.log_nu[0].exp(), world.settings.tau);
         let solved = inverse(&world.covariance(&latent, &weights, &latent.log_nu, 0));
-        let al = times(&solved, &world.problem().target(&latent, 0));
+        let al = times(&solved, &world.problem().observed(&latent, &latent.log_nu, 0).t);
         let first = world.distinct.first();
         let cross = both.stack.between(&[8, 9, 10], first).unwrap();
         let one = Matrix::from_vec(1, 3, weights.clone()).unwrap();
         let amplitudes = vec![world.scale * nu];
         let spread = Spread::new(&world.between, &world.pool, tau, &one, amplitudes, draw.factors.clone()).unwrap();
-        assert!(spread.fits(1, first.len()) && !spread.fits(1, first.len() + 1) && !spread.fits(2, first.len()));
+        assert!(
+            spread.fits(1, 1, first.len()) && !spread.fits(1, 1, first.len() + 1) && !spread.fits(2, 1, first.len())
+        );
         let coef = draw.coef.select_cols(first).transposed();
         let decisions = cross.decide(&cross.mixture(&one.transposed(), &world.pool).unwrap(), &coef, &world.pool);
         let found = spread.probabilities(&cross, &one, &decisions.unwrap(), &draw.bias, &world.pool).unwrap();

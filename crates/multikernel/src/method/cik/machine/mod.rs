@@ -1,9 +1,10 @@
-//! The kernel machine of one cluster: random Fourier features with learned scales, and a linear classifier on them.
+//! The kernel machine of one cluster: random Fourier features with learned scales, and a linear function on them.
 //!
 //! Frequencies are `omega_i = sigma (.) noise_i` with standard normal noise, D of them; features of a row x are `D^-1/2
 //! [cos(omega_i'x), sin(omega_i'x)]`, and their inner products tend to the Gaussian kernel `exp(-1/2 sum_j sigma_j^2
-//! (x_j - y_j)^2)`. Scores are `f = W features`, with a row of W for each class. Training minimises `lambda/2 |W|^2 +`
-//! the mean Crammer-Singer hinge loss over W and sigma, by mini-batches.
+//! (x_j - y_j)^2)`. Scores are `f = W features`, with a row of W for each class or number. Training minimises `lambda/2
+//! |W|^2 +` the mean loss over W and sigma, by mini-batches: the Crammer-Singer hinge loss of classes, or half the squared
+//! error of numbers.
 
 mod adam;
 mod hinge;
@@ -43,13 +44,21 @@ impl Default for Rates {
     }
 }
 
+/// What the scores of rows should be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answers<'a> {
+    /// The class of each row, which should have the largest score.
+    Codes(&'a [usize]),
+    /// The numbers of each row (rows x numbers), which should be the scores.
+    Numbers(&'a Matrix),
+}
+
 /// Training data: `n_steps` mini-batches of `members`, which are rows, taken in this order and cyclically: the caller
 /// shuffles them. A batch has no row twice unless `members` does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lesson<'a> {
     pub(crate) rows: &'a Matrix,
-    /// The class of each row.
-    pub(crate) codes: &'a [usize],
+    pub(crate) answers: Answers<'a>,
     pub(crate) members: &'a [usize],
     pub(crate) n_steps: usize,
 }
@@ -157,7 +166,7 @@ impl Machine {
     /// Runs the steps of a lesson.
     ///
     /// Cost: some `D (4 d + 4 M)` operations and a sine and a cosine for each row of a batch and frequency; rows that
-    /// keep the margin cost half of that. A step is bit-identical everywhere, whatever `work` was used for before.
+    /// keep the margin cost half of that (none of numbers do). A step is bit-identical everywhere, whatever `work` was used for before.
     ///
     /// # Errors
     /// Stopped, after some of the steps; or out of memory, before the first.
@@ -177,7 +186,7 @@ impl Machine {
             }
             work.batch.clear();
             work.batch.extend(next.by_ref().take(size));
-            work.step(self, lesson.rows, lesson.codes, rates);
+            work.step(self, lesson.rows, lesson.answers, rates);
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use super::adam::{Step, average, descend, descend_plainly};
 use super::hinge::rival;
 use super::strips::{
     Ballots, FACTORS, FEATURES, GROUP, Miss, PARTIAL, STRIP, across, add_scores, add_weighted, class_sums, slopes,
+    slopes_of_errors,
 };
-use super::{GROUPS, Learned, Machine, Rates, fit};
+use super::{Answers, GROUPS, Learned, Machine, Rates, fit};
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::simd::{Buffer, Lines, Tile, VECTOR, sums};
@@ -26,8 +27,12 @@ pub(crate) struct Work {
     partial: Buffer,
     scores: Buffer,
     misses: Vec<Miss>,
+    /// Numbers: score less number, row by row.
+    errors: Vec<f64>,
+    /// Rows that have a gradient.
+    n_missed: usize,
     ballots: Ballots,
-    /// The rows that miss the margin, unscaled.
+    /// The rows that have a gradient, unscaled.
     missed: Buffer,
     slopes: Buffer,
     /// Gradients for one strip, and those of sigma in partial sums.
@@ -60,12 +65,16 @@ impl Work {
     }
 
     /// One step on the rows of the batch.
-    pub(super) fn step(&mut self, machine: &mut Machine, rows: &Matrix, codes: &[usize], rates: &Rates) {
+    pub(super) fn step(&mut self, machine: &mut Machine, rows: &Matrix, answers: Answers<'_>, rates: &Rates) {
         for (b, &row) in self.batch.iter().enumerate() {
             machine.put_point(rows.row(row), &mut self.points[b..], self.padded);
         }
         self.score(machine);
-        self.find_misses(machine, rows, codes);
+        self.errors.clear();
+        match answers {
+            Answers::Codes(codes) => self.find_misses(machine, rows, codes),
+            Answers::Numbers(numbers) => self.find_errors(machine, rows, numbers),
+        }
         let learned = &mut machine.learned;
         learned.n_steps += 1;
         learned.n_averaged += usize::from(!learned.average_sigma.is_empty());
@@ -106,7 +115,20 @@ impl Work {
                 self.misses.push(Miss { row: b, label, rival });
             }
         }
+        self.n_missed = self.misses.len();
         self.ballots.set(&self.misses, m);
+    }
+
+    /// The derivatives of half the squared errors in the scores: every row has some.
+    fn find_errors(&mut self, machine: &Machine, rows: &Matrix, numbers: &Matrix) {
+        let m = machine.n_classes;
+        for (b, &row) in self.batch.iter().enumerate() {
+            self.missed[b * self.n_columns..][..machine.n_features].copy_from_slice(rows.row(row));
+            let scores = &self.scores[b * m..(b + 1) * m];
+            self.errors.extend(scores.iter().zip(numbers.row(row)).map(|(score, number)| score - number));
+        }
+        self.n_missed = self.batch.len();
+        self.ballots.set_errors(&self.errors, m);
     }
 
     /// The step of W, strip by strip, and the partial sums of the gradient of sigma, which needs W before the step.
@@ -118,7 +140,12 @@ impl Work {
         for s in 0..n_strips {
             let features = &self.features[s * n_groups * FEATURES..(s + 1) * n_groups * FEATURES];
             let here = s * factors..(s + 1) * factors;
-            slopes(features, &learned.weights[here.clone()], &self.misses, &mut self.slopes);
+            let weights = &learned.weights[here.clone()];
+            if self.errors.is_empty() {
+                slopes(features, weights, &self.misses, &mut self.slopes);
+            } else {
+                slopes_of_errors(features, weights, &self.errors, &mut self.slopes);
+            }
             class_sums(features, &self.ballots, &mut self.gradient);
             self.add_sigma(&machine.noise[s * d * STRIP..], d);
             let frequencies = n_frequencies - s * STRIP;
@@ -163,7 +190,7 @@ impl Work {
         for j in (0..d).step_by(GROUP) {
             let columns = (self.n_columns - j).min(GROUP);
             let (missed, slopes) = (Lines::new(&self.missed, self.n_columns), Lines::new(&self.slopes, STRIP));
-            sums(missed.skip(0, j), columns, slopes, STRIP, self.misses.len(), &mut tile);
+            sums(missed.skip(0, j), columns, slopes, STRIP, self.n_missed, &mut tile);
             let partial = &mut self.sigma[j * VECTOR..];
             add_weighted(&noise[j * STRIP..], &tile[..columns.min(d - j)], partial);
         }

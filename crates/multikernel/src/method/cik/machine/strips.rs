@@ -139,8 +139,26 @@ dispatched! {
     }
 }
 
-/// Rows that misses add to or subtract from the gradient of each class, class by class: position in the batch, and
-/// sign.
+dispatched! {
+    /// The same for numbers, for all rows of a batch, whose `errors` are given row by row: the sum over numbers of `error
+    /// (v cos - u sin)`.
+    pub(super) fn slopes_of_errors(features: &[f64], weights: &[f64], errors: &[f64], out: &mut [f64]) {
+        let (weights, out) = (weights.as_chunks::<STRIP>().0, out.as_chunks_mut::<STRIP>().0);
+        for (row, (errors, out)) in errors.chunks_exact((weights.len() / 2).max(1)).zip(out).enumerate() {
+            let (cosines, sines) = of_row(features, row);
+            out.fill(0.0);
+            for (error, factors) in errors.iter().zip(weights.as_chunks::<2>().0) {
+                for i in 0..STRIP {
+                    let slope = factors[1][i].mul_add(cosines[i], -(factors[0][i] * sines[i]));
+                    out[i] = error.mul_add(slope, out[i]);
+                }
+            }
+        }
+    }
+}
+
+/// Rows that enter the gradient of each class or number, one after the other: position in the batch, and factor, which is
+/// a sign for classes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ballots {
     ends: Vec<usize>,
@@ -167,6 +185,18 @@ impl Ballots {
                 self.ends[class] += 1;
             }
         }
+    }
+}
+
+impl Ballots {
+    /// All rows for each number, with their errors, which are given row by row.
+    pub(super) fn set_errors(&mut self, errors: &[f64], n_numbers: usize) {
+        let n_rows = errors.len() / n_numbers.max(1);
+        self.ends.clear();
+        self.ends.extend((1..=n_numbers).map(|number| number * n_rows));
+        self.ballots.clear();
+        self.ballots
+            .extend((0..n_numbers).flat_map(|number| (0..n_rows).map(move |b| (b, errors[b * n_numbers + number]))));
     }
 }
 

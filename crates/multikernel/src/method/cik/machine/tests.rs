@@ -47,7 +47,7 @@ impl Machine {
 
 /// Trains with its own workspace.
 fn train(machine: &mut Machine, (rows, codes): (&Matrix, &[usize]), members: &[usize], n_steps: usize, rates: &Rates) {
-    let lesson = Lesson { rows, codes, members, n_steps };
+    let lesson = Lesson { rows, answers: Answers::Codes(codes), members, n_steps };
     machine.train(&lesson, rates, &mut Work::default(), NEVER).unwrap();
 }
 
@@ -401,7 +401,7 @@ fn a_machine_that_was_stopped_has_whole_steps() {
     let (mut machine, mut other) = (some_machine(3, 40, 3, 9), some_machine(3, 40, 3, 9));
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2;
-    let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 10 };
+    let lesson = Lesson { rows: &rows, answers: Answers::Codes(&codes), members: &members, n_steps: 10 };
     let error = machine.train(&lesson, &Rates::default(), &mut Work::default(), &stop).unwrap_err();
     assert_eq!(error.to_string(), "stopped while a kernel machine was trained");
     train(&mut other, (&rows, &codes), &members, 2, &Rates::default());
@@ -417,13 +417,13 @@ fn what_another_machine_left_in_the_room_for_steps_changes_nothing() {
         let rates = Rates { batch, ..Rates::default() };
         let mut machine = some_machine(d, n_frequencies, n_classes, seed as u64);
         let mut alone = machine.clone();
-        let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 3 };
+        let lesson = Lesson { rows: &rows, answers: Answers::Codes(&codes), members: &members, n_steps: 3 };
         machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
         train(&mut alone, (&rows, &codes), &members, 3, &rates);
         assert_eq!(machine.all_bits(), alone.all_bits());
         // Leaves NaNs behind in the workspace.
         rows.data_mut().fill(f64::NAN);
-        let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 1 };
+        let lesson = Lesson { rows: &rows, answers: Answers::Codes(&codes), members: &members, n_steps: 1 };
         machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
     }
 }
@@ -540,4 +540,74 @@ fn losses_and_softmin_are_those_of_the_definition() {
     assert_eq!(found, [1.0, 0.0, 0.0]);
     assert_eq!(ln_softmin(&[5.0], 0, 1.0, &mut found[..1]), 0.0);
     assert_eq!(rival(&[0.0, 0.0, 0.0], 0), Some(1));
+}
+
+/// Numbers for rows: one or several of each.
+fn some_numbers(n: usize, n_numbers: usize, seed: u64) -> Matrix {
+    let mut rng = Rng::new(seed, 8);
+    Matrix::from_fn(n, n_numbers, |_, _| normal(&mut rng))
+}
+
+/// `lambda/2 |W|^2` and the mean over a batch of half the squared errors.
+fn objective_of_numbers(plain: &Plain, rows: &Matrix, numbers: &Matrix, batch: &[usize], lambda: f64) -> f64 {
+    let square: f64 = plain.weights[0].data().iter().map(|w| w * w).sum();
+    let of_row = |&n: &usize| -> f64 {
+        plain.scores(rows.row(n)).iter().zip(numbers.row(n)).map(|(f, y)| 0.5 * (f - y) * (f - y)).sum()
+    };
+    0.5 * lambda * square + batch.iter().map(of_row).sum::<f64>() / batch.len() as f64
+}
+
+#[test]
+fn steps_of_numbers_go_down_the_slope_of_the_squared_error() {
+    for (seed, (d, n_frequencies, n_numbers)) in [(3, 30, 1), (5, 24, 2), (1, 7, 3)].into_iter().enumerate() {
+        let (rows, _) = problem(20, d, 2, seed as u64);
+        let numbers = some_numbers(20, n_numbers, seed as u64);
+        let members: Vec<usize> = (3..16).collect();
+        let machine = some_machine(d, n_frequencies, n_numbers, seed as u64);
+        let rates = Rates { lambda: 0.3, weights: 1.0, sigma: 1.0, batch: 13, plain: true };
+        let mut stepped = machine.clone();
+        let lesson = Lesson { rows: &rows, answers: Answers::Numbers(&numbers), members: &members, n_steps: 1 };
+        stepped.train(&lesson, &rates, &mut Work::default(), NEVER).unwrap();
+        let at = |change: &dyn Fn(&mut Plain, f64)| {
+            let of = |by: f64| {
+                let mut plain = Plain::new(&machine);
+                change(&mut plain, by);
+                objective_of_numbers(&plain, &rows, &numbers, &members, rates.lambda)
+            };
+            (of(1e-5) - of(-1e-5)) / 2e-5
+        };
+        let by_sigma: Vec<f64> = (0..d).map(|j| at(&|plain, by| plain.sigma[0][j] += by)).collect();
+        let found: Vec<f64> =
+            machine.learned.sigma.iter().zip(stepped.learned.sigma.iter()).map(|(old, new)| old - new).collect();
+        assert_near(&found, &by_sigma, 1e-6, "sigma");
+        let all = 2 * n_frequencies * n_numbers;
+        let by_weights: Vec<f64> = (0..all).map(|i| at(&|plain, by| plain.weights[0].data_mut()[i] += by)).collect();
+        let (old, new) = (machine.dense(&machine.learned.weights), machine.dense(&stepped.learned.weights));
+        let found: Vec<f64> = old.data().iter().zip(new.data()).map(|(old, new)| old - new).collect();
+        assert_near(&found, &by_weights, 1e-6, "W");
+    }
+}
+
+#[test]
+fn machines_of_numbers_have_the_same_bits_at_every_level_and_in_any_work() {
+    let (rows, codes) = problem(90, 5, 3, 4);
+    let numbers = some_numbers(90, 2, 4);
+    let members: Vec<usize> = (0..90).collect();
+    let rates = Rates { batch: 16, ..Rates::default() };
+    let lesson = Lesson { rows: &rows, answers: Answers::Numbers(&numbers), members: &members, n_steps: 6 };
+    let trained = |work: &mut Work| {
+        let mut machine = some_machine(5, 30, 2, 4);
+        machine.train(&lesson, &rates, work, NEVER).unwrap();
+        machine.all_bits()
+    };
+    at_every_level(|| trained(&mut Work::default()));
+    // A machine of classes was there before.
+    let mut work = Work::default();
+    let of_classes = Lesson { rows: &rows, answers: Answers::Codes(&codes), members: &members, n_steps: 6 };
+    some_machine(5, 40, 3, 5).train(&of_classes, &rates, &mut work, NEVER).unwrap();
+    assert_eq!(trained(&mut work), trained(&mut Work::default()));
+    let mut classes = [some_machine(5, 40, 3, 5), some_machine(5, 40, 3, 5)];
+    classes[0].train(&of_classes, &rates, &mut work, NEVER).unwrap();
+    classes[1].train(&of_classes, &rates, &mut Work::default(), NEVER).unwrap();
+    assert_eq!(classes[0].all_bits(), classes[1].all_bits());
 }
