@@ -42,5 +42,5 @@ pub use inner::Inner;
 pub use mixture::Mixture;
 pub use ops::Symmetric;
 pub use options::{Centring, StackOptions, Storage};
-pub(crate) use sweep::AtRows;
+pub(crate) use sweep::{AtRows, Swept};
 pub use view::Stack;
