@@ -2,13 +2,14 @@
 
     python benches/landmarks.py --data-dir DIR [--only classes,accuracy,diamonds,cox,coverage] [--rows N]
 
-DIR holds tables as NAME.csv.gz. `classes`: accuracy on eight sets with all rows as points and with 2,000 and 1,000 landmarks, beside
-Nystroem features and logistic regression of scikit-learn with as many landmarks on the same rows, with its defaults and with width
-and penalty chosen from twelve by three folds. `accuracy`: R2 or concordance on one half of each table, trained on the other, with all rows as
-points and with fewer landmarks. `diamonds`: price from the other columns, four fifths of the rows for training, beside histogram
-boosting of scikit-learn on the same split. `cox`: N (100,000) synthetic rows with ten columns, half of them censored. `coverage`:
-what 90 % intervals of numbers would hold if the fit were read as a Gaussian process. Needs MULTIKERNEL, the command line's
-program, or finds it on the path; memory is the peak of its process, times are those of all its threads together.
+DIR holds tables as NAME.csv.gz. `classes`: accuracy on eight sets with all rows as points and with 2,000 and 1,000 landmarks,
+beside Nystroem features and logistic regression of scikit-learn with as many landmarks on the same rows, with its defaults and
+with width and penalty chosen from twelve by three folds. `accuracy`: R2 or concordance on one half of each table, trained on
+the other, with all rows as points and with fewer landmarks. `diamonds`: price from the other columns, four fifths of the rows
+for training, beside histogram boosting of scikit-learn on the same split. `cox`: N (100,000) synthetic rows with ten columns,
+half of them censored. `coverage`: what 90 % intervals of numbers would hold if the fit were read as a Gaussian process. Needs
+MULTIKERNEL, the command line's program, or finds it on the path; memory is the peak of its process, times are those of all its
+threads together.
 """
 
 import argparse
@@ -93,7 +94,16 @@ def accuracy(folder, data):
         print(f"| {name} | {len(rows)} | (`evidence`) | {figure:.4f} | {seconds:.2f} |", flush=True)
 
 
-CLASS_SETS = ["svmguide1.train", "pendigits.train", "ijcnn1.train", "cod-rna.train", "phishing", "susy30k", "mushrooms", "shuttle.train"]
+CLASS_SETS = [
+    "svmguide1.train",
+    "pendigits.train",
+    "ijcnn1.train",
+    "cod-rna.train",
+    "phishing",
+    "susy30k",
+    "mushrooms",
+    "shuttle.train",
+]
 
 
 def nystroem(rows, rest, landmarks, chosen):

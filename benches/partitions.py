@@ -10,6 +10,7 @@ answers is the driver's: adding, the optimiser, a factor of landmarks x landmark
 """
 
 import argparse
+import itertools
 import math
 import os
 import pathlib
@@ -70,7 +71,7 @@ def growth(sizes):
             seconds, least, most, memory, kernels = map(float, line)
             found.append((n, seconds, least))
             print(f"| {n:,} | {kernels:.0f} | {seconds:.1f} | {least:.1f} | {most:.1f} | {memory:.0f} |", flush=True)
-    for (n, seconds, least), (m, more, most) in zip(found, found[1:], strict=False):
+    for (n, seconds, least), (m, more, most) in itertools.pairwise(found):
         exponents = math.log(more / seconds) / math.log(m / n), math.log(most / least) / math.log(m / n)
         print(f"from {n:,} to {m:,}: exponent {exponents[0]:.3f} of all, {exponents[1]:.3f} of a pass", flush=True)
 

@@ -28,6 +28,8 @@ ROWS = 200_000
 SHORT = 1.0
 #: Rows of a partition whose kernels with the landmarks are held at a time, and how many such matrices.
 BLOCK, BLOCKS = 2048, 6
+#: Seconds that the kernels of two rows take, and a product of the curvature, on a slow machine.
+KERNELS, PRODUCT = 5e-8, 2e-10
 
 Values = tuple[Array, list[str] | None, npt.NDArray[Any]]
 
@@ -88,7 +90,7 @@ def _cut(path: str, target: str | int | None, rows: int) -> Iterator[Stored]:
     if path.endswith(".npy"):
         array = np.load(path, mmap_mode="r")
         if array.ndim != 2:
-            raise ValueError(f"{path} holds an array of shape {array.shape}; it must be rows x columns, with the target as a column")
+            raise ValueError(f"{path} holds an array of shape {array.shape}; give rows x columns, with the target as a column")
         if isinstance(target, str):
             raise ValueError(f"{path} has no names of columns; give y as a position, such as -1 for the last, got {target!r}")
         for start in range(0, len(array), rows):
@@ -120,7 +122,7 @@ def of_table(name: str, X: Any, y: Any) -> Values:
         bad = [str(column) for column, kind in X.dtypes.items() if not _is_number(kind)]
         if bad:
             raise ValueError(
-                f"{name}: columns {bad[:5]} are not numbers; partitions are tables of numbers: leave them out, or encode them first"
+                f"{name}: columns {bad[:5]} are not numbers; partitions are tables of numbers: leave them out, or encode them"
             )
     # What came over the network need not be aligned.
     values: Array = np.require(np.asarray(X, dtype=np.float64), requirements=["C", "A"])
@@ -198,7 +200,10 @@ class Engine(Protocol):
         """The results of a function for each partition, in their order."""
 
     def allow(self, need: int, name: str) -> None:
-        """Raises `MemoryError` if no worker has as much memory as a task on this partition needs."""
+        """Raises `MemoryError` if a worker has less memory than a task on this partition needs."""
+
+    def expect(self, seconds: float) -> None:
+        """How long an answer may take, by a rough estimate."""
 
 
 class Here:
@@ -212,6 +217,9 @@ class Here:
             yield function(*map(_computed, call))
 
     def allow(self, need: int, name: str) -> None:
+        pass
+
+    def expect(self, seconds: float) -> None:
         pass
 
 
@@ -241,7 +249,8 @@ class Training:
         found = list(self.engine.each(look, calls, self.names))
         self._check(found, plan)
         shape = found[0].shape
-        self.goal = Goal(None if of_numbers else _classes(found), targets or default_names(np.empty((0, *(shape or (1,))))), label)
+        names = targets or default_names(np.empty((0, *(shape or (1,)))))
+        self.goal = Goal(None if of_numbers else _classes(found), names, label)
         tell = None
         if estimator.verbose:
             from ._progress import printer
@@ -252,8 +261,8 @@ class Training:
         estimator._warn(notes)
         if told and self.seconds and min(self.seconds) < SHORT:
             warnings.warn(
-                f"a pass over all rows took {min(self.seconds):.2g} s, less than the {SHORT:.0f} s from which a cluster is worth its "
-                "way; train on one machine: client=None, or fit on the rows themselves",
+                f"a pass over all rows took {min(self.seconds):.2g} s, less than the {SHORT:.0f} s from which a cluster is worth "
+                "it; train on one machine: client=None, or fit on the rows themselves",
                 UserWarning,
                 stacklevel=4,
             )
@@ -268,6 +277,8 @@ class Training:
                 raise ValueError(f"partition {number}, {name}, has other columns than the first, {self.names[0]}")
             values = 3 * part.n_rows * part.n_columns + BLOCKS * BLOCK * landmarks + 2 * landmarks * landmarks
             self.engine.allow(8 * values, f"partition {number}, {name}, of {part.n_rows} rows")
+        most = max(part.n_rows for part in found)
+        self.engine.expect(most * landmarks * (KERNELS + landmarks * PRODUCT))
 
     def _ask(self, setup: bytes, request: bytes) -> Iterable[bytes]:
         if self.setup[0] != setup:

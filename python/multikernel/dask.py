@@ -7,6 +7,7 @@ tasks it was running, and Dask's own rescheduling does the rest.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -26,8 +27,8 @@ __all__ = ["check", "train"]
 
 #: Partitions under way or waiting for their turn, for each worker.
 HELD = 4
-#: Seconds to wait for the first answer, and at least for later ones.
-FIRST, SHORTEST = 600.0, 60.0
+#: Seconds to wait for an answer, at least.
+PATIENCE = 600.0
 
 
 def _version() -> str:
@@ -93,7 +94,7 @@ class Cluster:
     def __init__(self, client: Any, timeout: float | None) -> None:
         check(client)
         self.client, self.timeout = client, timeout
-        self.run, self.step, self.longest = uuid4().hex[:12], 0, 0.0
+        self.run, self.step, self.longest, self.expected = uuid4().hex[:12], 0, 0.0, 0.0
         # It has no complete types.
         self.distributed: Any = import_module("distributed")
 
@@ -108,15 +109,16 @@ class Cluster:
         if limits and need > min(limits.values()):
             at, least = min(limits.items(), key=lambda pair: pair[1])
             raise MemoryError(
-                f"{name}, needs about {need / 2**30:.1f} GiB, but {at} has {least / 2**30:.1f} GiB for each of its threads; give smaller "
-                "partitions, fewer landmarks, or workers with more memory or fewer threads"
+                f"{name}, needs about {need / 2**30:.1f} GiB, but {at} has {least / 2**30:.1f} GiB for each of its threads; give "
+                "smaller partitions, fewer landmarks, or workers with more memory or fewer threads"
             )
+
+    def expect(self, seconds: float) -> None:
+        self.expected = seconds
 
     def limit(self) -> float:
         """Seconds to wait for the next answer."""
-        if self.timeout is not None:
-            return self.timeout
-        return max(SHORTEST, 10 * self.longest) if self.longest else FIRST
+        return max(PATIENCE, 10 * self.longest, 10 * self.expected) if self.timeout is None else self.timeout
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Iterator[Any]:
         self.step += 1
@@ -155,7 +157,8 @@ class Cluster:
             for future, number in list(running.items())[:5]
         ]
         more = f" and {len(running) - 5} more" if len(running) > 5 else ""
-        return f"no partition answered in {limit:.0f} s; open: {'; '.join(open_ones)}{more}; raise timeout, or look at the workers"
+        told = f"{'; '.join(open_ones)}{more}"
+        return f"no partition answered in {limit:.0f} s; open: {told}; raise timeout, or look at the workers"
 
     def _result(self, future: Any, number: int, names: Sequence[str]) -> Any:
         told = f"partition {number}, {names[number]},"
@@ -167,7 +170,8 @@ class Cluster:
                 "smaller partitions, or more memory"
             ) from killed
         except self.distributed.TimeoutError:
-            raise TimeoutError(f"{told} was done, but its answer did not come in {self.limit():.0f} s; look at the workers") from None
+            late = f"{told} was done, but its answer did not come in {self.limit():.0f} s; look at the workers"
+            raise TimeoutError(late) from None
 
 
 def train(
@@ -181,8 +185,8 @@ def train(
 ) -> Any:
     """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
 
-    The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with the
-    seed, carry the functions. The estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of
+    The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with
+    the seed, carry the functions. The estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of
     them died, and with ``client=None``, which asks the partitions in this process one after the other.
 
     Parameters
@@ -199,8 +203,8 @@ def train(
     rows : int
         Rows of a file that become one partition. CSV files are not divided; Parquet files are by row groups.
     timeout : float, optional
-        Seconds without an answer after which `TimeoutError` names the open partitions and their workers. None: ten times the
-        longest wait so far, at least 60 s; 600 s for the first answer.
+        Seconds without an answer after which `TimeoutError` names the open partitions and their workers. None: ten minutes, or
+        ten times what an answer took so far or is estimated to take, if that is longer.
 
     Returns
     -------
@@ -236,10 +240,9 @@ def train(
 def fit(estimator: Any, X: Any, y: Any) -> Any:
     """`train` on the cluster of the current client, if there is one."""
     client = None
-    try:
+    # There is no client, or no such package.
+    with contextlib.suppress(ImportError, ValueError):
         client = import_module("distributed").get_client()
-    except (ImportError, ValueError):
-        pass
     return train(X, y, estimator, client=client)
 
 
