@@ -483,8 +483,8 @@ class _Classifier(ClassifierMixin, _Base):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame, Views or stack of Gram matrices
-            Rows; NaN is a missing value.
+        X : array, sparse matrix, DataFrame, Views, stack of Gram matrices or Dask collection
+            Rows; NaN is a missing value. Of a collection, `multikernel.dask.train` is used on its blocks.
         y : array of shape (n_samples,)
             Classes.
         groups : array of shape (n_samples,), optional

@@ -110,8 +110,8 @@ class MKLRegressor(RegressorMixin, _Predictor):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame, Views or stack of Gram matrices
-            Rows; NaN is a missing value.
+        X : array, sparse matrix, DataFrame, Views, stack of Gram matrices or Dask collection
+            Rows; NaN is a missing value. Of a collection, `multikernel.dask.train` is used on its blocks.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Numbers.
         groups : array of shape (n_samples,), optional
