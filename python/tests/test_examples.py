@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import multikernel as mk
-import multikernel.dask  # noqa: F401 - its docstrings run too
+import multikernel.dask
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
