@@ -161,23 +161,43 @@ class Goal:
     label: str | None
 
 
+def _rows(name: str, values: Array, names: list[str] | None) -> _core.Rows:
+    try:
+        return _core.Rows.dense(values, names)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype.kind != "O":
+        return np.zeros(len(labels), dtype=bool)
+    gaps = ("NoneType", "NAType", "NaTType")
+    return np.array([type(label).__name__ in gaps or label != label for label in labels.ravel()], dtype=bool)
+
+
 def look(name: str, of_numbers: bool, *part: Any) -> Found:
     """The first question to a partition."""
     values, names, y = values_of(name, part)
     if len(values) != len(y):
         raise ValueError(f"{name}: {len(values)} rows, but {len(y)} targets")
+    _rows(name, values, names)
     labels = None
-    if not of_numbers:
-        if np.asarray(y).dtype.kind == "f" and np.isnan(y).any():
-            raise ValueError(f"{name}: a label is missing; remove the row")
-        labels = np.unique(y)
+    if of_numbers:
+        bad = np.flatnonzero(~np.isfinite(np.asarray(y, dtype=np.float64).reshape(len(y), -1)).all(axis=1))
+    else:
+        bad = np.flatnonzero(_missing(y))
+        labels = np.unique(y) if len(bad) == 0 else None
+    if len(bad):
+        raise ValueError(f"{name}: the target of row {bad[0]} is {y[bad[0]]}; remove the row, or fill it in")
     return Found(len(values), names, values.shape[1], labels, y.shape[1:])
 
 
 def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, threads: int, *part: Any) -> bytes:
     """What a partition answers to a question of the training, wherever that is."""
     values, names, y = values_of(name, part)
-    rows = _core.Rows.dense(values, names)
+    rows = _rows(name, values, names)
     given: dict[str, Any] = {}
     if goal.classes is None:
         given["numbers"] = (goal.numbers, np.ascontiguousarray(np.asarray(y, dtype=np.float64).reshape(len(y), -1)))

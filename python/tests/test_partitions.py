@@ -122,6 +122,24 @@ def test_bad_files_are_named(tables, tmp_path):
         train([tables / "rows-0.csv", tmp_path / "words.csv"], "way", classifier())
 
 
+def test_values_that_are_no_numbers_are_named(tmp_path):
+    values = np.random.default_rng(0).normal(size=(20, 3))
+    for at, told in (((7, 2), r"rows\.npy \[5:10\]: the target of row 2 is nan"), ((7, 0), r"rows\.npy \[5:10\]: .*row 3.*inf")):
+        bad = values.copy()
+        bad[at] = np.nan if at[1] == 2 else np.inf
+        np.save(tmp_path / "rows.npy", bad)
+        with pytest.raises(ValueError, match=told):
+            train(tmp_path / "rows.npy", -1, mk.MKLRegressor("mklr"), rows=5)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_missing_labels_are_named(gap):
+    array = pytest.importorskip("dask.array")
+    y = np.array(["a", "b", "a", gap, "b", "a"], dtype=object)
+    with pytest.raises(ValueError, match="block 1: the target of row 0 is"):
+        train(array.zeros((6, 2), chunks=3), array.from_array(y, chunks=3), classifier())
+
+
 def test_a_file_that_changes_is_noticed(tables, tmp_path, monkeypatch):
     paths = [tmp_path / f"rows-{k}.csv" for k in range(2)]
     for k, path in enumerate(paths):
