@@ -120,7 +120,8 @@ def of_table(name: str, X: Any, y: Any) -> Values:
     if hasattr(X, "columns"):
         names = [str(column) for column in X.columns]
         bad = [str(column) for column, kind in X.dtypes.items() if not _is_number(kind)]
-        if bad:
+        # A table without rows has columns of no kind.
+        if bad and len(X):
             raise ValueError(
                 f"{name}: columns {bad[:5]} are not numbers; partitions are tables of numbers: leave them out, or encode them"
             )
@@ -266,7 +267,7 @@ class Training:
         estimator, of_numbers = self.estimator, isinstance(self.estimator, MKLRegressor)
         plan = estimator._plan()
         calls = [(name, of_numbers, *part) for name, part in zip(self.names, self.parts, strict=True)]
-        found = list(self.engine.each(look, calls, self.names))
+        found = self._with_rows(list(self.engine.each(look, calls, self.names)))
         self._check(found, plan)
         shape = found[0].shape
         names = targets or default_names(np.empty((0, *(shape or (1,)))))
@@ -287,6 +288,14 @@ class Training:
                 stacklevel=4,
             )
         return estimator
+
+    def _with_rows(self, found: list[Found]) -> list[Found]:
+        """Goes on with the partitions that have rows."""
+        kept = [number for number, part in enumerate(found) if part.n_rows]
+        if not kept:
+            raise ValueError("no partition has rows; give at least two")
+        self.parts, self.names = [self.parts[k] for k in kept], [self.names[k] for k in kept]
+        return [found[k] for k in kept]
 
     def _check(self, found: list[Found], plan: _core.Plan) -> None:
         """Whether partitions fit together, and into memory."""

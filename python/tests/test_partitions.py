@@ -122,6 +122,15 @@ def test_bad_files_are_named(tables, tmp_path):
         train([tables / "rows-0.csv", tmp_path / "words.csv"], "way", classifier())
 
 
+def test_partitions_without_rows_do_not_count(tables, here, tmp_path):
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,b,c,way\n")
+    paths = [empty, tables / "rows-0.csv", tables / "rows-1.csv", empty, tables / "rows-2.csv"]
+    assert train(paths, "way", classifier()).model_.to_bytes() == here.model_.to_bytes()
+    with pytest.raises(ValueError, match="no partition has rows"):
+        train(empty, "way", classifier())
+
+
 def test_values_that_are_no_numbers_are_named(tmp_path):
     values = np.random.default_rng(0).normal(size=(20, 3))
     for at, told in (((7, 2), r"rows\.npy \[5:10\]: the target of row 2 is nan"), ((7, 0), r"rows\.npy \[5:10\]: .*row 3.*inf")):
