@@ -195,6 +195,28 @@ def fit(
     on_progress: Any = ...,
 ) -> tuple[Model, list[str], BaseException | None]: ...
 def evaluation_page(json: str) -> str: ...
+def answer_partition(
+    setup: bytes,
+    request: bytes,
+    number: int,
+    rows: Rows,
+    *,
+    name: str,
+    classes: list[str] = ...,
+    codes: _Ints | None = ...,
+    numbers: tuple[list[str], _Floats] | None = ...,
+    times: tuple[_Floats, npt.NDArray[np.bool_]] | None = ...,
+    label: str | None = ...,
+    threads: int = ...,
+) -> bytes: ...
+def fit_partitions(
+    plan: Plan,
+    ask: Any,
+    limits: dict[str, Any],
+    *,
+    name: str = ...,
+    on_progress: Any = ...,
+) -> tuple[Model, list[str]]: ...
 
 class Evaluating:
     def __init__(

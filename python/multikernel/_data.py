@@ -198,6 +198,11 @@ def is_table(X: Any) -> bool:
     return not isinstance(X, Views) and (hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__"))
 
 
+def is_collection(X: Any) -> bool:
+    """Whether it is a Dask collection: rows in blocks, perhaps of other machines."""
+    return hasattr(type(X), "__dask_graph__") and hasattr(X, "to_delayed")
+
+
 def table_values(X: Any, what: str = "X") -> tuple[Array, list[str] | None]:
     """The values of a table as a C-ordered float64 array, and its column names if it has any."""
     if not is_table(X):

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _core
-from ._data import Array, Views, columns_of, is_table, rows_of, stack, table_values
+from ._data import Array, Views, columns_of, is_collection, is_table, rows_of, stack, table_values
 from ._parts import Parts
 from ._progress import CallbackSupportMixin, FitProgress, Stop, with_callbacks
 
@@ -437,6 +437,15 @@ def _free_memory() -> int | None:
     return None
 
 
+def on_partitions(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
+    """A fit on the blocks of a Dask collection."""
+    from .dask import fit
+
+    if groups is not None:
+        raise ValueError("groups are for inner folds, which a fit on partitions has not; leave them out")
+    return fit(estimator, X, y)
+
+
 def class_texts(classes: npt.NDArray[Any]) -> list[str]:
     """Classes as texts: whole numbers without a point."""
 
@@ -474,13 +483,15 @@ class _Classifier(ClassifierMixin, _Base):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame, Views or stack of Gram matrices
-            Rows; NaN is a missing value.
+        X : array, sparse matrix, DataFrame, Views, stack of Gram matrices or Dask collection
+            Rows; NaN is a missing value. Of a collection, `multikernel.dask.train` is used on its blocks.
         y : array of shape (n_samples,)
             Classes.
         groups : array of shape (n_samples,), optional
             Rows of a group stay together in inner folds (``auto`` and ``proba``).
         """
+        if is_collection(X):
+            return on_partitions(self, X, y, groups)
         label = getattr(y, "name", None)
         rows, y = self._rows(X, y, reset=True, with_y=True)
         check_classification_targets(y)

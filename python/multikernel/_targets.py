@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _core
-from ._data import Array
-from ._estimators import _Base, _depth, _name_of, _Online
+from ._data import Array, is_collection
+from ._estimators import _Base, _depth, _name_of, _Online, on_partitions
 from ._parts import Parts
 from ._progress import FitProgress, with_callbacks
 
@@ -110,13 +110,15 @@ class MKLRegressor(RegressorMixin, _Predictor):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame, Views or stack of Gram matrices
-            Rows; NaN is a missing value.
+        X : array, sparse matrix, DataFrame, Views, stack of Gram matrices or Dask collection
+            Rows; NaN is a missing value. Of a collection, `multikernel.dask.train` is used on its blocks.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Numbers.
         groups : array of shape (n_samples,), optional
             Rows of a group stay together in inner folds.
         """
+        if is_collection(X):
+            return on_partitions(self, X, y, groups)
         names = target_names(y)
         rows, y = self._rows(X, y, reset=True, with_y=True)
         self._is_column = y.ndim == 1

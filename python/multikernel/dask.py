@@ -1,17 +1,34 @@
-"""Evaluations on a Dask cluster.
+"""Evaluations and training on a Dask cluster.
 
-``mk.evaluate(X, y, methods, executor=client)`` runs each method on each split as a task of its own. No task is tied to a
-worker and none keeps anything there, so a lost worker costs the tasks it was running, and Dask's own rescheduling does the rest.
+``mk.evaluate(X, y, methods, executor=client)`` runs each method on each split as a task of its own; `train` sums up what steps of
+one training need over partitions of rows. No task is tied to a worker and none keeps anything there, so a lost worker costs the
+tasks it was running, and Dask's own rescheduling does the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
+from uuid import uuid4
+
+import numpy as np
 
 from . import _core
+from ._data import is_collection
+from ._estimators import MKLClassifier
+from ._partitions import ROWS, Engine, Here, Training, stored
 from ._spread import AHEAD, RETRIES, Part, in_turn, late, run_part
+from ._targets import target_names
+
+__all__ = ["check", "train"]
+
+#: Partitions under way or waiting for their turn, for each worker.
+HELD = 4
+#: Seconds to wait for an answer, at least.
+PATIENCE = 600.0
 
 
 def _version() -> str:
@@ -68,3 +85,177 @@ def results(
             future.release()
     finally:
         client.cancel([rows], force=True)
+
+
+class Cluster:
+    """Asks partitions on the workers of a cluster. No task is tied to a worker and none keeps anything there: one that is lost
+    costs the tasks it was running."""
+
+    def __init__(self, client: Any, timeout: float | None) -> None:
+        check(client)
+        self.client, self.timeout = client, timeout
+        self.run, self.step, self.longest, self.expected = uuid4().hex[:12], 0, 0.0, 0.0
+        # It has no complete types.
+        self.distributed: Any = import_module("distributed")
+
+    def share(self, content: bytes) -> Any:
+        self.step += 1
+        # A task, not something scattered: it is made again if all workers that have it are lost.
+        return self.client.submit(bytes, content, key=f"multikernel-{self.run}-{self.step}-shared", pure=False)
+
+    def allow(self, need: int, name: str) -> None:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        limits = {at: told["memory_limit"] / max(told["nthreads"], 1) for at, told in workers.items() if told.get("memory_limit")}
+        if limits and need > min(limits.values()):
+            at, least = min(limits.items(), key=lambda pair: pair[1])
+            raise MemoryError(
+                f"{name}, needs about {need / 2**30:.1f} GiB, but {at} has {least / 2**30:.1f} GiB for each of its threads; give "
+                "smaller partitions, fewer landmarks, or workers with more memory or fewer threads"
+            )
+
+    def expect(self, seconds: float) -> None:
+        self.expected = seconds
+
+    def limit(self) -> float:
+        """Seconds to wait for the next answer."""
+        return max(PATIENCE, 10 * self.longest, 10 * self.expected) if self.timeout is None else self.timeout
+
+    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Iterator[Any]:
+        self.step += 1
+        key = f"multikernel-{self.run}-{self.step}"
+        width = HELD * max(len(self.client.nthreads()), 1)
+        running, done, sent = dict[Any, int](), dict[int, Any](), 0
+        try:
+            for number in range(len(calls)):
+                while number not in done:
+                    while sent < len(calls) and len(running) + len(done) < width:
+                        future = self.client.submit(function, *calls[sent], key=f"{key}-{sent}", pure=False)
+                        running[future], sent = sent, sent + 1
+                    for future in self._finished(running, names):
+                        at = running.pop(future)
+                        done[at] = self._result(future, at, names)
+                yield done.pop(number)
+        finally:
+            for future in running:
+                future.cancel()
+
+    def _finished(self, running: dict[Any, int], names: Sequence[str]) -> Any:
+        """Those that are done; waits for the first of them."""
+        start = time.monotonic()
+        limit = self.limit()
+        try:
+            finished = self.distributed.wait(list(running), timeout=limit, return_when="FIRST_COMPLETED").done
+        except self.distributed.TimeoutError:
+            raise TimeoutError(self._late(running, names, limit)) from None
+        self.longest = max(self.longest, time.monotonic() - start)
+        return finished
+
+    def _late(self, running: dict[Any, int], names: Sequence[str], limit: float) -> str:
+        workers = {str(key): str(worker) for worker, keys in self.client.processing().items() for key in keys}
+        open_ones = [
+            f"partition {number}, {names[number]}, on {workers.get(str(future.key), 'no worker')}"
+            for future, number in list(running.items())[:5]
+        ]
+        more = f" and {len(running) - 5} more" if len(running) > 5 else ""
+        told = f"{'; '.join(open_ones)}{more}"
+        return f"no partition answered in {limit:.0f} s; open: {told}; raise timeout, or look at the workers"
+
+    def _result(self, future: Any, number: int, names: Sequence[str]) -> Any:
+        told = f"partition {number}, {names[number]},"
+        try:
+            return future.result(timeout=self.limit())
+        except self.distributed.KilledWorker as killed:
+            raise RuntimeError(
+                f"{told} ended each worker it ran on, the last {killed.last_worker}: probably they have too little memory; give "
+                "smaller partitions, or more memory"
+            ) from killed
+        except self.distributed.TimeoutError:
+            late = f"{told} was done, but its answer did not come in {self.limit():.0f} s; look at the workers"
+            raise TimeoutError(late) from None
+
+
+def train(
+    data: Any,
+    y: Any = None,
+    estimator: Any = None,
+    *,
+    client: Any = None,
+    rows: int = ROWS,
+    timeout: float | None = None,
+) -> Any:
+    """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
+
+    The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with
+    the seed, carry the functions. The estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of
+    them died, and with ``client=None``, which asks the partitions in this process one after the other.
+
+    Parameters
+    ----------
+    data : path, pattern, list of paths, Dask DataFrame or Dask array
+        Tables of numbers; NaN is a missing value. Files are Parquet, npy or CSV, and have the same name for every worker.
+    y : str, int, Dask Series, Dask DataFrame or Dask array
+        What is predicted: a column of the files (its position for npy, the last if none is given), or a collection with
+        the partitions of `data`.
+    estimator : MKLClassifier or MKLRegressor
+        What is trained; ``MKLClassifier("mklr")`` if none is given.
+    client : Client, optional
+        The cluster.
+    rows : int
+        Rows of a file that become one partition. CSV files are not divided; Parquet files are by row groups.
+    timeout : float, optional
+        Seconds without an answer after which `TimeoutError` names the open partitions and their workers. None: ten minutes, or
+        ten times what an answer took so far or is estimated to take, if that is longer.
+
+    Returns
+    -------
+    The estimator.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, multikernel as mk
+    >>> from multikernel.dask import train
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/rows.npy", np.column_stack([X, X[:, 0] * X[:, 1] > 0]))
+    ...     clf = train(f"{folder}/rows.npy", -1, mk.MKLClassifier("mklr", params={"landmarks": 100}), rows=200)
+    >>> clf.score(X, X[:, 0] * X[:, 1] > 0) > 0.95
+    True
+    """
+    estimator = MKLClassifier("mklr") if estimator is None else estimator
+    label, targets = None, None
+    if is_collection(data):
+        parts, names = _blocks(data, y, client)
+        targets = target_names(y)
+        label = targets[0] if targets else None
+    else:
+        files = stored(data, y, rows)
+        parts, names = [(part,) for part in files], [part.name for part in files]
+        targets = [y] if isinstance(y, str) else None
+        label = y if isinstance(y, str) else None
+    engine: Engine = Here() if client is None else Cluster(client, timeout)
+    return Training(estimator, parts, names, engine).run(label, targets, told=client is not None)
+
+
+def fit(estimator: Any, X: Any, y: Any) -> Any:
+    """`train` on the cluster of the current client, if there is one."""
+    client = None
+    # There is no client, or no such package.
+    with contextlib.suppress(ImportError, ValueError):
+        client = import_module("distributed").get_client()
+    return train(X, y, estimator, client=client)
+
+
+def _blocks(X: Any, y: Any, client: Any) -> tuple[list[tuple[Any, ...]], list[str]]:
+    """The blocks of collections of rows and of what is predicted, on the cluster if there is one."""
+    if not is_collection(y):
+        raise ValueError("y must be a Dask collection too, with the partitions of X")
+    if hasattr(X, "chunks") and len(X.chunks) == 2 and len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    xs, ys = (list(np.ravel(np.asarray(each.to_delayed(), dtype=object))) for each in (X, y))
+    if len(xs) != len(ys):
+        raise ValueError(f"X has {len(xs)} partitions, y {len(ys)}; give them the same")
+    if client is not None:
+        # Kept on the cluster, with the graph they are made from again if workers are lost.
+        xs, ys = client.compute(xs), client.compute(ys)
+    return list(zip(xs, ys, strict=True)), [f"block {k}" for k in range(len(xs))]

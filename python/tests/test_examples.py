@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import multikernel as mk
+import multikernel.dask
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -37,7 +38,7 @@ def test_documents(code, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("module", ["_data", "_estimators", "_evaluate", "_files", "_info", "_targets"])
+@pytest.mark.parametrize("module", ["_data", "_estimators", "_evaluate", "_files", "_info", "_targets", "dask"])
 def test_docstrings(module):
     failed, tried = doctest.testmod(getattr(mk, module))
     assert failed == 0 and tried > 0

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import multikernel as mk
+import multikernel.dask
 
 SECTIONS = [
     (
@@ -29,7 +30,7 @@ SECTIONS = [
         ],
     ),
     ("Data", ["Views", "stack", "survival_target", "datasets.load", "datasets.names"]),
-    ("Functions", ["evaluate", "search", "report", "load", "save", "methods", "kernels", "show_versions"]),
+    ("Functions", ["evaluate", "search", "dask.train", "report", "load", "save", "methods", "kernels", "show_versions"]),
     ("Pictures", ["plot.weights", "plot.shares", "plot.parts", "plot.paired", "plot.calibration", "plot.boundary"]),
 ]
 

@@ -7,6 +7,7 @@ mod job;
 mod list;
 mod model;
 mod online;
+mod partition;
 mod plan;
 mod rows;
 
@@ -23,6 +24,8 @@ mod _core {
     use super::model::Model;
     #[pymodule_export]
     use super::online::Online;
+    #[pymodule_export]
+    use super::partition::{answer_partition, fit_partitions};
     #[pymodule_export]
     use super::plan::{Plan, fit};
     #[pymodule_export]

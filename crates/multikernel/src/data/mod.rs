@@ -24,7 +24,7 @@ mod table;
 
 pub use crate::features::{Features, Sparse};
 pub use join::{ViewSource, labelled, read_views, read_with_labels};
-pub(crate) use prepare::ln_1p;
+pub(crate) use prepare::{ColumnStatistics, ln_1p};
 pub use prepare::{Encoded, EncodedLayout, Encoding, LogChoice, Period, Preprocessor, Recipe, Scale, Scaler};
 pub use read::{
     Batch, Column, Decimal, FeatureSet, FeatureSets, Format, MissingLabels, OnError, ReadOptions, RowStream, read,

@@ -32,6 +32,8 @@ pub enum Kind {
     Checkpoint,
     /// One plan on one split of an evaluation.
     Part,
+    /// A message between a run and a partition of its rows.
+    Partition,
 }
 
 impl Kind {
@@ -40,6 +42,7 @@ impl Kind {
             Kind::Model => "model",
             Kind::Checkpoint => "checkpoint",
             Kind::Part => "part",
+            Kind::Partition => "partition",
         }
     }
 }
@@ -225,6 +228,7 @@ fn check_header(path: &Path, kind: Kind, header: &Map<String, Value>) -> Result<
             Kind::Model => "resume the run to get a model",
             Kind::Checkpoint => "name the checkpoint of an unfinished run",
             Kind::Part => "name a part of an evaluation",
+            Kind::Partition => "name a message between a run and a partition",
         };
         return Err(Error::file(path, format!("is a multikernel {found}, not a {}; {help}", kind.word())));
     }

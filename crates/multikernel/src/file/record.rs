@@ -118,6 +118,21 @@ impl Record {
         counts.find(|(_, value)| is_huge(value)).map(|(name, _)| name.as_str())
     }
 
+    /// Adds the numbers of another record to those of its arrays; false, and nothing useful, if they are not the same
+    /// arrays.
+    pub(crate) fn add_arrays(&mut self, other: &Record) -> bool {
+        self.arrays.len() == other.arrays.len()
+            && self.arrays.iter_mut().zip(&other.arrays).all(|((name, array), (other_name, other))| {
+                let (Array::F64 { shape, data }, Array::F64 { shape: other_shape, data: others }) = (array, other)
+                else {
+                    return false;
+                };
+                let fits = name == other_name && shape == other_shape;
+                data.iter_mut().zip(others).for_each(|(sum, value)| *sum += value);
+                fits
+            })
+    }
+
     fn value(&self, name: &str) -> Result<&Value> {
         self.values.get(name).ok_or_else(|| missing(name))
     }

@@ -9,6 +9,7 @@ mod hostile;
 mod model;
 mod one_class;
 mod online;
+mod partition;
 #[expect(clippy::module_inception)]
 mod plan;
 mod prepare;
@@ -26,6 +27,7 @@ pub use model::{
     Model, ModelClusters, ModelInput, ModelKernels, ModelNumbers, ModelTimes, Parts, PartsBy, Prediction, Training,
 };
 pub use online::{Online, OnlineOptions};
+pub use partition::{Partitions, answer};
 pub use plan::Plan;
 pub use prepare::Prepared;
 pub use registry::Registry;

@@ -334,6 +334,14 @@ impl Plan {
         self.precision
     }
 
+    pub(super) fn own_seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(super) fn own_recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
     pub(super) fn method(&self) -> &dyn AnyMethod {
         self.params.method()
     }

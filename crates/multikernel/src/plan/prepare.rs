@@ -129,6 +129,42 @@ impl<'a> Prepared<'a> {
         })
     }
 
+    /// Landmarks with their kernels: `chosen` of the rows drawn from all, prepared by a preprocessor learned on all. The
+    /// widths of kernels are those of the rows drawn.
+    pub(super) fn of_landmarks(
+        preparation: Preparation,
+        preprocessor: Preprocessor,
+        drawn: &Dataset,
+        chosen: &[usize],
+        session: &mut Session<'_>,
+    ) -> Result<Prepared<'a>> {
+        let start = Instant::now();
+        let rows = preprocessor.apply_samples(&drawn.samples)?;
+        let Some(bank) = &preparation.bank else {
+            return Err(Error::input("the method works on rows, without kernels"));
+        };
+        let resolved = bank.resolve_named(&layout(&preprocessor, &[]), &rows)?;
+        resolved.notes.iter().for_each(|note| session.observer.note(note));
+        let (kernels, sets, alternatives) = (resolved.kernels, resolved.sets, resolved.alternatives);
+        let points = Points::from(&rows.select_rows(chosen));
+        let stack = Some(build(&preparation, &points, &kernels, session)?);
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Prepared {
+            data: Cow::Owned(drawn.select(chosen)),
+            preparation,
+            preprocessor,
+            points,
+            presence: None,
+            kernels,
+            sets,
+            views: vec![],
+            alternatives,
+            stack,
+            scale_seconds: 0.0,
+            seconds,
+        })
+    }
+
     /// Seconds spent on preparation: scaling and, for a method that works on them, kernels.
     pub fn seconds(&self, with_kernels: bool) -> f64 {
         if with_kernels { self.seconds } else { self.scale_seconds }

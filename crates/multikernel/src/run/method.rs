@@ -7,6 +7,7 @@ use super::input::Input;
 use super::learner::{Begin, Learner};
 use super::observer::Progress;
 use super::param::{Param, Parameters, Value};
+use super::partition::ByPartitions;
 use super::predict::Predict;
 use crate::data::{Labels, Target, TargetKind};
 use crate::dist::Rng;
@@ -175,6 +176,10 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn learner(&self, _begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Ok(None)
     }
+    /// How it learns from rows that lie in partitions; `None` for methods whose objective is no sum over rows.
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>> {
+        None
+    }
 }
 
 /// The state of a run of the method `M`, and how it advances. Methods of one family share a state: it is then
@@ -254,6 +259,8 @@ pub trait AnyMethod: Send + Sync {
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
     fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>>;
+    /// See [`Method::by_partitions`].
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>>;
 }
 
 /// A state together with its method.
@@ -371,6 +378,10 @@ impl<M: Method> AnyMethod for M {
 
     fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Method::learner(self, begin)
+    }
+
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>> {
+        Method::by_partitions(self)
     }
 }
 

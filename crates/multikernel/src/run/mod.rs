@@ -15,6 +15,7 @@ mod method;
 mod observer;
 mod param;
 mod params;
+mod partition;
 mod predict;
 mod runner;
 
@@ -30,6 +31,8 @@ pub use observer::{Observer, Progress, Silent, Status, seconds_in_words};
 pub use param::{Allowed, Param, Parameters, Setting, Value};
 pub(crate) use param::{choice, params};
 pub use params::Params;
+pub(crate) use partition::add_sums;
+pub use partition::{AllRows, AskPartitions, ByPartitions};
 pub(crate) use predict::first_largest;
 pub(crate) use predict::forward_to_inner;
 pub use predict::{

@@ -43,6 +43,6 @@ pub use inner::Inner;
 pub use mixture::Mixture;
 pub use ops::Symmetric;
 pub use options::{Centring, StackOptions, Storage};
-pub(crate) use sweep::AtRows;
+pub(crate) use sweep::{AtRows, Swept};
 pub(crate) use there::FactorThere;
 pub use view::Stack;

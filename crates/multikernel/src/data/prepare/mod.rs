@@ -7,5 +7,6 @@ mod scale;
 
 pub use encode::{Encoded, EncodedLayout, Encoding, Period};
 pub(crate) use log::ln_1p;
+pub(crate) use preprocess::ColumnStatistics;
 pub use preprocess::{LogChoice, Preprocessor, Recipe, Scale};
 pub use scale::Scaler;

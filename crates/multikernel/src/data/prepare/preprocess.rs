@@ -9,7 +9,7 @@ use crate::data::table::words::{list, quoted};
 use crate::data::table::{Presence, Samples, ToldKind, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::file::Record;
+use crate::file::{Codec, Record};
 
 /// How features are scaled before kernels see them; learned on training rows, stored in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +105,11 @@ impl Recipe {
     pub fn check(&self, rows: &Features, names: &[String], views: &[View]) -> Result<()> {
         logarithm(rows, &self.log.columns(rows.n_cols(), views)?, names).map(|_| ())
     }
+
+    /// The rows after its first step, the logarithm; without views.
+    pub(crate) fn logged(&self, rows: &Features, names: &[String]) -> Result<Features> {
+        logarithm(rows, &self.log.columns(rows.n_cols(), &[])?, names)
+    }
 }
 
 /// A [`Recipe`] with everything it learned from training rows. It applies to any rows, so that no information from test
@@ -142,13 +147,13 @@ pub struct Preprocessor {
 }
 
 /// Statistics of a column.
-struct Column {
-    mean: f64,
-    scale: f64,
+pub(crate) struct ColumnStatistics {
+    pub(crate) mean: f64,
+    pub(crate) scale: f64,
     /// 0 for a constant column, else its scale.
-    spread: f64,
-    n_missing: usize,
-    is_empty: bool,
+    pub(crate) spread: f64,
+    pub(crate) n_missing: usize,
+    pub(crate) is_empty: bool,
 }
 
 impl Preprocessor {
@@ -164,7 +169,17 @@ impl Preprocessor {
         let logged = logarithm(rows, &log, names)?;
         let mut columns = columns(&logged);
         forgive_absent_views(&mut columns, rows, views);
-        let kept = kept(recipe.top_variance, &columns, views);
+        Preprocessor::of_statistics(recipe, log, &columns, (names, views))
+    }
+
+    /// What is learned from these statistics of each column, after the logarithm of the chosen ones.
+    fn of_statistics(
+        recipe: &Recipe,
+        log: Vec<bool>,
+        columns: &[ColumnStatistics],
+        (names, views): (&[String], &[View]),
+    ) -> Result<Self> {
+        let kept = kept(recipe.top_variance, columns, views);
         let at = |k: usize| &columns[kept[k]];
         let scaler = match recipe.scale {
             Scale::None => Scaler::identity(kept.len()),
@@ -174,11 +189,17 @@ impl Preprocessor {
             }
         };
         let fill = (0..kept.len()).map(|k| at(k).mean).collect();
-        let notes = notes(&columns, &kept, names, views, recipe.top_variance);
+        let notes = notes(columns, &kept, names, views, recipe.top_variance);
         let (names_kept, views_kept) = placed(&kept, names, views);
         let incoming = names.to_vec();
         let encoder = None;
         Ok(Preprocessor { incoming, log, kept, names: names_kept, views: views_kept, fill, scaler, notes, encoder })
+    }
+
+    /// [`Preprocessor::fit`] from the statistics of columns without views, which were summed up elsewhere over rows that
+    /// [`Recipe::logged`] gave.
+    pub(crate) fn of_columns(recipe: &Recipe, columns: &[ColumnStatistics], names: &[String]) -> Result<Self> {
+        Preprocessor::of_statistics(recipe, recipe.log.columns(names.len(), &[])?, columns, (names, &[]))
     }
 
     /// [`Preprocessor::fit`] for a table of any kinds, with the features that kernels ask for besides its own. Numbers
@@ -362,6 +383,16 @@ impl Preprocessor {
     }
 }
 
+impl Codec for Preprocessor {
+    fn encode(&self) -> Record {
+        Preprocessor::encode(self)
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        Preprocessor::decode(record)
+    }
+}
+
 /// `ln(1 + x)` of the chosen columns.
 fn logarithm(rows: &Features, log: &[bool], names: &[String]) -> Result<Features> {
     if log.is_empty() {
@@ -406,8 +437,8 @@ fn logarithm(rows: &Features, log: &[bool], names: &[String]) -> Result<Features
 }
 
 /// Statistics of each column over its present values.
-fn columns(rows: &Features) -> Vec<Column> {
-    let column = |mean: f64, scale: f64, constant: bool, n_missing: usize, is_empty: bool| Column {
+fn columns(rows: &Features) -> Vec<ColumnStatistics> {
+    let column = |mean: f64, scale: f64, constant: bool, n_missing: usize, is_empty: bool| ColumnStatistics {
         mean,
         scale,
         spread: if constant { 0.0 } else { scale },
@@ -448,7 +479,7 @@ fn columns(rows: &Features) -> Vec<Column> {
 }
 
 /// Excludes the values of views that a row lacks entirely from the count of missing ones.
-fn forgive_absent_views(columns: &mut [Column], rows: &Features, views: &[View]) {
+fn forgive_absent_views(columns: &mut [ColumnStatistics], rows: &Features, views: &[View]) {
     let Some(presence) = Presence::of(rows, views).filter(|_| !views.is_empty()) else { return };
     for (v, view) in views.iter().enumerate() {
         let absent = presence.n_rows() - presence.count(v);
@@ -457,7 +488,7 @@ fn forgive_absent_views(columns: &mut [Column], rows: &Features, views: &[View])
 }
 
 /// The columns with the largest spread in each view, or overall without views; columns outside all views are kept.
-fn kept(top: Option<usize>, columns: &[Column], views: &[View]) -> Vec<usize> {
+fn kept(top: Option<usize>, columns: &[ColumnStatistics], views: &[View]) -> Vec<usize> {
     let all = 0..columns.len();
     let Some(top) = top else { return all.collect() };
     let ranges: Vec<_> =
@@ -481,7 +512,13 @@ fn placed(kept: &[usize], names: &[String], views: &[View]) -> (Vec<String>, Vec
     (kept.iter().map(|&column| names[column].clone()).collect(), views.iter().map(view).collect())
 }
 
-fn notes(columns: &[Column], kept: &[usize], names: &[String], views: &[View], top: Option<usize>) -> Vec<String> {
+fn notes(
+    columns: &[ColumnStatistics],
+    kept: &[usize],
+    names: &[String],
+    views: &[View],
+    top: Option<usize>,
+) -> Vec<String> {
     let mut notes = vec![];
     let holes: Vec<usize> = kept.iter().copied().filter(|&j| columns[j].n_missing > 0).collect();
     let n_missing: usize = holes.iter().map(|&j| columns[j].n_missing).sum();

@@ -58,9 +58,13 @@ pub(super) fn n_functions(task: &Task<'_>) -> usize {
 
 impl Loss {
     pub(super) fn new(task: &Task<'_>, of_numbers: NumbersLoss) -> Loss {
+        Loss::of_functions(task, &positive_classes(task.labels), of_numbers)
+    }
+
+    /// The same where these classes have functions, whether they have rows here or not.
+    pub(super) fn of_functions(task: &Task<'_>, functions: &[usize], of_numbers: NumbersLoss) -> Loss {
         match (task.target, of_numbers) {
             (Target::Classes, _) => {
-                let functions = positive_classes(task.labels);
                 let of = |&code: &usize| functions.iter().position(|&class| class == code).unwrap_or(functions.len());
                 Loss::Classes(task.labels.codes().iter().map(of).collect())
             }

@@ -11,6 +11,7 @@ mod layout;
 mod loss;
 mod model;
 mod objective;
+mod partition;
 mod scale;
 mod settings;
 mod state;
@@ -42,7 +43,7 @@ use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::Weighting;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, ByPartitions, Control, Method, Needs, Progress, State, Task};
 use crate::simd::ln;
 
 /// Number of levels from which the nodes of `solver=ascent` are drawn.
@@ -190,6 +191,10 @@ impl Method for SviMkl {
     fn tunes_by_log_loss(&self) -> bool {
         true
     }
+
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>> {
+        Some(Box::new(self.settings()))
+    }
 }
 
 impl FitsLogistic for SviMkl {
@@ -238,6 +243,10 @@ impl Method for Mklr {
     fn tunes_by_log_loss(&self) -> bool {
         true
     }
+
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>> {
+        Some(Box::new(self.settings()))
+    }
 }
 
 impl FitsLogistic for Mklr {
@@ -277,18 +286,28 @@ fn is_trivial(task: &Task<'_>) -> bool {
 
 /// The objective to maximise. The seed arranges the nodes: each kernel visits all its levels in its own order.
 fn objective<'a>(task: &Task<'a>, settings: &Settings, clip: Clip) -> Result<Objective<'a>> {
-    let stack = task.stack()?;
-    let n_kernels = stack.n_kernels();
-    let loss = Loss::new(task, settings.loss);
-    let distribution =
-        WeightDistribution::new(settings.family, if settings.ascent { ASCENT_LEVELS } else { settings.nodes });
     let points = match settings.points(task.n_samples()) {
         n if n == task.n_samples() => (0..n).collect(),
         n => draw_landmarks(task, n),
     };
+    on_points(task, settings, clip, (Loss::new(task, settings.loss), n_functions(task)), points)
+}
+
+/// The same with these targets and points.
+fn on_points<'a>(
+    task: &Task<'a>,
+    settings: &Settings,
+    clip: Clip,
+    (loss, n_functions): (Loss, usize),
+    points: Vec<usize>,
+) -> Result<Objective<'a>> {
+    let stack = task.stack()?;
+    let n_kernels = stack.n_kernels();
+    let distribution =
+        WeightDistribution::new(settings.family, if settings.ascent { ASCENT_LEVELS } else { settings.nodes });
     let layout = Layout {
         n_points: points.len(),
-        n_functions: n_functions(task),
+        n_functions,
         n_kernels,
         intercept: settings.intercept && loss.has_intercepts(),
         weighted: settings.prior != Prior::Fixed,
@@ -321,18 +340,24 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
         ));
     }
     let objective = objective(task, settings, clip)?;
+    let x = first_point(&objective, settings, |c| objective.loss.first_intercept(c));
+    let Layout { n_functions, n_kernels, .. } = objective.layout;
+    let outputs = vec![0.0; n_functions * task.n_samples() * n_kernels];
+    objective.begin(x, outputs, &Passes::new(&objective)?)
+}
+
+/// Where steps begin: no function but these intercepts.
+fn first_point(objective: &Objective<'_>, settings: &Settings, intercept: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut x = vec![0.0; objective.layout.size()];
     // As published, the kernels together start as their mean; times 1/delta, so that the path, too, depends on lambda
     // delta alone.
     let rate = if let Prior::Gamma { rate, .. } = settings.prior { rate } else { 1.0 };
     for (c, place) in objective.layout.intercepts().enumerate() {
-        x[place] = objective.loss.first_intercept(c);
+        x[place] = intercept(c);
     }
     x[objective.layout.means()].fill(-ln(rate * objective.layout.n_kernels as f64));
     x[objective.layout.shapes()].fill(objective.distribution.first_shape());
-    let Layout { n_functions, n_kernels, .. } = objective.layout;
-    let outputs = vec![0.0; n_functions * task.n_samples() * n_kernels];
-    objective.begin(x, outputs, &Passes::new(&objective)?)
+    x
 }
 
 /// Checks that something can be learned from times, and with these settings.

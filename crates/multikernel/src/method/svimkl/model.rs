@@ -94,13 +94,23 @@ fn family(q: &str) -> Family {
 impl LogisticModel {
     /// The fitted model.
     pub(super) fn new(task: &Task<'_>, objective: &Objective<'_>, x: &[f64]) -> Result<LogisticModel> {
+        LogisticModel::of_functions(positive_classes(task.labels), task, objective, x)
+    }
+
+    /// The same where these classes have functions, whether they have rows in the task or not.
+    pub(super) fn of_functions(
+        functions: Vec<usize>,
+        task: &Task<'_>,
+        objective: &Objective<'_>,
+        x: &[f64],
+    ) -> Result<LogisticModel> {
         let layout = objective.layout;
         let intercepts = if layout.intercept { x[layout.intercepts()].to_vec() } else { vec![0.0; layout.n_functions] };
         let mut coef = Matrix::zeros(task.n_samples(), layout.n_functions);
         for (k, &value) in x[layout.samples()].iter().enumerate() {
             coef.set(objective.points[k % layout.n_points], k / layout.n_points, value);
         }
-        let mut model = LogisticModel::plain(task, objective.means(x), coef, intercepts);
+        let mut model = LogisticModel::plain(functions, task, objective.means(x), coef, intercepts);
         model.clip(objective, x, &layout);
         model.q = word(objective.distribution.family).into();
         model.shapes = if layout.shaped { x[layout.shapes()].to_vec() } else { vec![0.0; layout.n_kernels] };
@@ -119,11 +129,18 @@ impl LogisticModel {
         let weights = vec![1.0 / n_kernels as f64; n_kernels];
         // One row needs a nonzero coefficient for the model to have a point.
         let coef = Matrix::from_fn(n, functions.len(), |i, _| if i == 0 { f64::MIN_POSITIVE } else { 0.0 });
-        LogisticModel::plain(task, weights, coef, vec![odds; functions.len()])
+        let intercepts = vec![odds; functions.len()];
+        LogisticModel::plain(functions, task, weights, coef, intercepts)
     }
 
-    fn plain(task: &Task<'_>, weights: Vec<f64>, coef: Matrix, intercepts: Vec<f64>) -> LogisticModel {
-        let (functions, n_classes) = (positive_classes(task.labels), task.labels.n_classes());
+    fn plain(
+        functions: Vec<usize>,
+        task: &Task<'_>,
+        weights: Vec<f64>,
+        coef: Matrix,
+        intercepts: Vec<f64>,
+    ) -> LogisticModel {
+        let n_classes = task.labels.n_classes();
         let machine = if n_classes == 2 {
             SvmModel::one_vs_one(weights, &coef, intercepts.clone(), n_classes)
         } else {

@@ -11,10 +11,11 @@ use super::distribution::WeightDistribution;
 use super::layout::Layout;
 use super::loss::{Joint, Loss};
 use crate::error::Result;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{Real, exp, ln};
-use crate::stack::{AtRows, Stack};
+use crate::stack::{AtRows, Stack, Swept};
 
 /// Rows per thread task.
 const ROWS: usize = 64;
@@ -71,6 +72,8 @@ pub(super) struct Value {
     pub(super) curvature: Vec<f64>,
     /// `a' K_d a`, over all functions.
     pub(super) lengths: Vec<f64>,
+    /// What the curvature at the rows adds up to, where the rows are elsewhere.
+    pub(super) sums: Option<CurvatureSums>,
 }
 
 /// A set of rows and the factor they count with.
@@ -96,13 +99,26 @@ struct Place<'a> {
 
 /// The contributions of some rows.
 #[derive(Clone, Debug)]
-struct RowSums {
-    loss: f64,
-    curvature: Vec<f64>,
+pub(super) struct RowSums {
+    pub(super) loss: f64,
+    pub(super) curvature: Vec<f64>,
     /// By kernel and node: outputs times residuals.
-    products: Vec<f64>,
+    pub(super) products: Vec<f64>,
     /// By function.
-    residuals: Vec<f64>,
+    pub(super) residuals: Vec<f64>,
+}
+
+record! {
+    /// What the curvature w at the rows adds up to.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct CurvatureSums {
+        /// `sum_i w_i`, each at least the minimum.
+        pub(super) total: f64,
+        /// `sum_i w_i (K_d a)_i^2` for each kernel, over all functions, each w at least the minimum.
+        pub(super) squares: Vec<f64>,
+        /// The same with w as it is.
+        pub(super) plain: Vec<f64>,
+    }
 }
 
 impl Objective<'_> {
@@ -227,8 +243,42 @@ impl Objective<'_> {
         length: f64,
         stack: &Stack,
     ) -> Result<(Vec<f64>, Vec<f64>, Value)> {
+        let nodes = self.nodes(x);
+        let (all, swept) = self.swept(&nodes, outputs, direction, length, stack)?;
+        let mut moved = outputs.to_vec();
+        f64::add_scaled(length, &swept.outputs, &mut moved);
+        let mut value = self.sum(x, &nodes, 1.0, all, &self.at_points(&moved));
+        f64::add_scaled(-1.0, &swept.collected, &mut value.gradient[..swept.collected.len()]);
+        Ok((swept.outputs, moved, value))
+    }
+
+    /// What the rows of a stack (between rows and points) contribute at a point, their outputs there, and what they
+    /// add to minus the gradient of the sample weights. Only for a loss that is a sum over rows.
+    pub(super) fn contributions(&self, x: &[f64], stack: &Stack) -> Result<(RowSums, Vec<f64>, Vec<f64>)> {
+        let Layout { n_functions, n_kernels, .. } = self.layout;
+        let zeros = vec![0.0; n_functions * self.loss.n_rows() * n_kernels];
+        let (all, swept) = self.swept(&self.nodes(x), &zeros, &x[self.layout.samples()], 1.0, stack)?;
+        Ok((all, swept.outputs, swept.collected))
+    }
+
+    /// The bound from what all rows contribute, with its full gradient.
+    pub(super) fn of_contributions(&self, x: &[f64], all: RowSums, collected: &[f64], at_points: &[f64]) -> Value {
+        let mut value = self.sum(x, &self.nodes(x), 1.0, all, at_points);
+        f64::add_scaled(-1.0, collected, &mut value.gradient[..collected.len()]);
+        value
+    }
+
+    /// One pass over the kernels of rows, a multiple of a direction away from their outputs.
+    fn swept(
+        &self,
+        nodes: &Nodes,
+        outputs: &[f64],
+        direction: &[f64],
+        length: f64,
+        stack: &Stack,
+    ) -> Result<(RowSums, Swept<()>)> {
         let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
-        let (nodes, n_rows) = (self.nodes(x), self.loss.n_rows());
+        let n_rows = self.loss.n_rows();
         let columns = Matrix::from_fn(n_points, n_functions, |i, c| direction[c * n_points + i]);
         let swept = stack.sweep(
             &columns,
@@ -241,16 +291,13 @@ impl Objective<'_> {
                 }
                 f64::add_scaled(length, along, here);
                 let place = Place { n_rows: rows.len(), range: 0..rows.len(), row: &|i| rows.start + i, joint: None };
-                self.add_rows(&nodes, here, place, output_gradients, part);
+                self.add_rows(nodes, here, place, output_gradients, part);
             },
         )?;
         let mut all = self.no_rows();
-        swept.parts.into_iter().for_each(|(part, _)| all.add(part));
-        let mut moved = outputs.to_vec();
-        f64::add_scaled(length, &swept.outputs, &mut moved);
-        let mut value = self.sum(x, &nodes, 1.0, all, &self.at_points(&moved));
-        f64::add_scaled(-1.0, &swept.collected, &mut value.gradient[..swept.collected.len()]);
-        Ok((swept.outputs, moved, value))
+        let Swept { outputs, collected, parts } = swept;
+        parts.into_iter().for_each(|(part, _)| all.add(part));
+        Ok((all, Swept { outputs, collected, parts: vec![] }))
     }
 
     /// The bound from the summed contributions of rows, with its gradient except for output_gradients.
@@ -277,7 +324,7 @@ impl Objective<'_> {
             }
             loss += self.prior(x, &means, &mut gradient);
         }
-        Value { loss, gradient, output_gradients: None, curvature: all.curvature, lengths }
+        Value { loss, gradient, output_gradients: None, curvature: all.curvature, lengths, sums: None }
     }
 
     /// The squared length of the functions in each kernel; adds its penalty to the gradient of the sample weights.

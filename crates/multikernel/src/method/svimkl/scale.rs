@@ -80,6 +80,9 @@ impl Objective<'_> {
             *loss += rise;
         }
         fit.outputs.iter_mut().for_each(|output| *output *= c);
+        if let Some(sums) = &mut fit.sums.0 {
+            sums.squares.iter_mut().chain(&mut sums.plain).for_each(|square| *square *= c * c);
+        }
         fit.x[samples.clone()].iter_mut().for_each(|sample| *sample *= c);
         for (step, change) in fit.memory.steps.iter_mut().zip(&mut fit.memory.changes) {
             step[samples.clone()].iter_mut().for_each(|value| *value *= c);

@@ -7,6 +7,7 @@ use crate::solve::cholesky::Cholesky;
 use crate::solve::lbfgs::Memory;
 
 use super::clip::Clip;
+use super::objective::CurvatureSums;
 
 record! {
     /// The parameters learned so far, and the history the next step needs.
@@ -30,6 +31,8 @@ record! {
         pub(super) gap: f64,
         /// The clipped kernels, recomputed when a run resumes.
         pub(super) clip: Cache<Clip>,
+        /// What the curvature adds up to, where the rows are elsewhere.
+        pub(super) sums: Cache<CurvatureSums>,
     }
 }
 

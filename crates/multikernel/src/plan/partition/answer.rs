@@ -1,0 +1,140 @@
+//! What a partition answers.
+
+use super::statistics::{Picks, Summary};
+use super::{BLOCK_ROWS, PICKS, STEPS, SUMMARY, Setup, check_samples, labels_of, packed, unpacked};
+use crate::data::{Dataset, Labels, LogChoice, Numbers, Recipe, Standard, Target};
+use crate::error::{Error, Result};
+use crate::file::{Codec, Record};
+use crate::kernel::{Families, Kernel};
+use crate::plan::plan::Plan;
+use crate::plan::registry::Registry;
+use crate::pool::Pool;
+use crate::run::{ByPartitions, Input, Params, Task, add_sums};
+use crate::stack::{Points, Stack, StackOptions, Storage};
+
+/// The answer of a partition to a question of [`Plan::train_partitions`]: `number` is its place among all, from 0. Depends
+/// on nothing else; the number of threads changes no bit.
+///
+/// # Errors
+/// Those that name the partition: columns that are not numbers, rows that have changed since the first question.
+pub fn answer(setup: &[u8], request: &[u8], number: usize, partition: &Dataset, pool: &Pool) -> Result<Vec<u8>> {
+    let (word, content) = unpacked(setup)?;
+    check_samples(&partition.name, &partition.samples)?;
+    let found = match word.as_str() {
+        SUMMARY => {
+            let recipe = recipe(&content)?;
+            if let (Target::Numbers(numbers), true) = (&partition.target, content.take::<bool>("counts")?) {
+                numbers.check_counts().map_err(|error| Error::input(format!("{}: {error}", partition.name)))?;
+            }
+            Summary::of(partition, &recipe)?.encode()
+        }
+        PICKS => {
+            unchanged(&content.take::<Vec<String>>("hashes")?, number, partition)?;
+            Picks::of(&content, number, partition, &recipe(&content)?)?.encode()
+        }
+        STEPS => {
+            let setup = Setup::decode(&content)?;
+            unchanged(&setup.hashes, number, partition)?;
+            let request = unpacked(request)?.1;
+            Partition::new(&setup, pool)?.sums(&request, partition)?
+        }
+        other => {
+            return Err(Error::input(format!("the question `{other}` is unknown; all workers need the same version")));
+        }
+    };
+    packed("answer", found)
+}
+
+impl Plan {
+    /// What partitions need to know of preprocessing.
+    pub(super) fn recipe_record(&self) -> Record {
+        let mut record = Record::default();
+        record.put("log", &matches!(self.own_recipe().log, LogChoice::All));
+        record
+    }
+}
+
+fn recipe(record: &Record) -> Result<Recipe> {
+    let log = if record.take::<bool>("log")? { LogChoice::All } else { LogChoice::None };
+    Ok(Recipe { log, ..Recipe::default() })
+}
+
+/// Whether the rows are those of the first question.
+fn unchanged(hashes: &[String], number: usize, partition: &Dataset) -> Result<()> {
+    if hashes.get(number).is_some_and(|hash| *hash == partition.fingerprint()) {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "{}: the rows of partition {number} have changed since training began; leave them alone while it runs, and train again",
+        partition.name
+    )))
+}
+
+/// What a step needs on each block of rows.
+struct Partition<'a> {
+    setup: &'a Setup,
+    kernels: Vec<Kernel>,
+    points: Points,
+    method: Box<dyn ByPartitions>,
+    pool: &'a Pool,
+}
+
+impl<'a> Partition<'a> {
+    fn new(setup: &'a Setup, pool: &'a Pool) -> Result<Partition<'a>> {
+        let mut params = Params::new(Registry::standard().get(&setup.method)?.boxed())?;
+        setup.params.iter().try_for_each(|(name, value)| params.set(name, value))?;
+        let unable = || Error::input(format!("the method {} cannot be trained on partitions", setup.method));
+        let families = Families::standard();
+        Ok(Partition {
+            setup,
+            kernels: setup.kernels.iter().map(|text| families.kernel(text)).collect::<Result<_>>()?,
+            points: Points::from(&setup.points),
+            method: params.method().by_partitions().ok_or_else(unable)?,
+            pool,
+        })
+    }
+
+    /// The sums over all rows, block by block.
+    fn sums(&self, request: &Record, partition: &Dataset) -> Result<Record> {
+        let mut sums = Record::default();
+        let all: Vec<usize> = (0..partition.samples.n_samples()).collect();
+        for rows in all.chunks(BLOCK_ROWS) {
+            add_sums(&mut sums, &self.block(request, partition, rows)?)?;
+        }
+        Ok(sums)
+    }
+
+    fn block(&self, request: &Record, partition: &Dataset, rows: &[usize]) -> Result<Record> {
+        let named = |error: Error| Error::input(format!("{}: {error}", partition.name));
+        let features = partition.samples.features().select_rows(rows);
+        let features = self.setup.preprocessor.apply(&features).map_err(named)?;
+        let options = StackOptions {
+            precision: self.setup.precision,
+            storage: Storage::Tiled,
+            sparse: false,
+            ..StackOptions::new(self.pool)
+        };
+        let centring = vec![None; self.kernels.len()];
+        let stack = Stack::cross(&features, self.points.clone(), &self.kernels, &centring, &options)?;
+        let (labels, target) = match &partition.target {
+            Target::Numbers(numbers) => {
+                let standard = Standard { mean: self.setup.mean.clone(), scale: self.setup.scale.clone() };
+                let few = numbers.select(rows);
+                let given = Numbers::new(few.names().to_vec(), standard.apply(few.values()))?;
+                (Labels::strata(vec!["rows".into()], vec![0; rows.len()])?, Target::Numbers(given))
+            }
+            _ => (labels_of(&partition.labels, &self.setup.classes, rows)?, Target::Classes),
+        };
+        let block = Task {
+            input: Input::Stack(&stack),
+            labels: &labels,
+            target: &target,
+            groups: None,
+            views: &[],
+            alternatives: &[],
+            seed: self.setup.seed,
+            pool: self.pool,
+        };
+        self.method.sums(request, &block)
+    }
+}

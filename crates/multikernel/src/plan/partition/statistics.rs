@@ -1,0 +1,299 @@
+//! What is learned from all partitions before the first step: numbers of rows, classes, means, spreads, and a few rows.
+//!
+//! Means first, then squared deviations from them, as on one machine; each is a sum over partitions in their order.
+
+use std::collections::BTreeMap;
+
+use super::labels_of;
+use crate::data::{
+    ColumnStatistics, Dataset, Features, Labels, Numbers, Recipe, Samples, Standard, Target, TargetKind,
+};
+use crate::error::{Error, Result};
+use crate::file::{Record, record};
+use crate::linalg::Matrix;
+
+record! {
+    /// What is in partitions.
+    #[derive(Clone, Debug)]
+    pub(super) struct Summary {
+        /// The first row of each partition among all, and the end of the last.
+        starts: Vec<usize>,
+        hash: String,
+        names: Vec<String>,
+        /// Of each column: values that are there, their sum, the smallest and the largest.
+        counts: Vec<usize>,
+        sums: Vec<f64>,
+        low: Vec<f64>,
+        high: Vec<f64>,
+        target: String,
+        label: Option<String>,
+        classes: BTreeMap<String, String>,
+        number_names: Vec<String>,
+        number_sums: Vec<f64>,
+    }
+}
+
+impl Summary {
+    pub(super) fn of(partition: &Dataset, recipe: &Recipe) -> Result<Summary> {
+        let samples = &partition.samples;
+        let named = |error: Error| Error::input(format!("{}: {error}", partition.name));
+        let logged = recipe.logged(samples.features(), samples.names()).map_err(named)?;
+        let d = samples.n_features();
+        let (mut counts, mut sums) = (vec![0; d], vec![0.0; d]);
+        let (mut low, mut high) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
+        each_value(&logged, |j, value| {
+            counts[j] += 1;
+            sums[j] += value;
+            low[j] = low[j].min(value);
+            high[j] = high[j].max(value);
+        });
+        let (mut classes, mut number_names, mut number_sums) = (BTreeMap::new(), vec![], vec![]);
+        match &partition.target {
+            Target::Classes => {
+                let present = partition.labels.classes().iter().zip(partition.labels.counts());
+                classes
+                    .extend(present.filter(|(_, count)| *count > 0).map(|(class, n)| (class.clone(), n.to_string())));
+            }
+            Target::Numbers(numbers) => {
+                number_names = numbers.names().to_vec();
+                number_sums = (0..numbers.n_targets()).map(|t| numbers.values().column(t).iter().sum()).collect();
+            }
+            Target::Times(_) => {}
+        }
+        Ok(Summary {
+            starts: vec![0, samples.n_samples()],
+            hash: partition.fingerprint(),
+            names: samples.names().to_vec(),
+            counts,
+            sums,
+            low,
+            high,
+            target: partition.target.kind().word().into(),
+            label: partition.label_name.clone(),
+            classes,
+            number_names,
+            number_sums,
+        })
+    }
+
+    /// Adds the next partition, which is the `n`th.
+    pub(super) fn add(&mut self, next: &Summary, n: usize) -> Result<()> {
+        if self.names != next.names {
+            let at = self.names.iter().zip(&next.names).find(|(a, b)| a != b);
+            let found = at
+                .map_or(format!("{} columns, the first has {}", next.names.len(), self.names.len()), |(a, b)| {
+                    format!("the column '{b}' where the first has '{a}'")
+                });
+            return Err(Error::input(format!("partition {} has {found}; give all the same columns", n - 1)));
+        }
+        if self.target != next.target || self.number_names != next.number_names {
+            return Err(Error::input(format!("partition {} has other targets than the first", n - 1)));
+        }
+        let last = self.n_rows();
+        self.starts.push(last + next.n_rows());
+        for j in 0..self.names.len() {
+            self.counts[j] += next.counts[j];
+            self.sums[j] += next.sums[j];
+            self.low[j] = self.low[j].min(next.low[j]);
+            self.high[j] = self.high[j].max(next.high[j]);
+        }
+        add(&mut self.number_sums, &next.number_sums);
+        for (class, count) in &next.classes {
+            self.classes.entry(class.clone()).or_insert_with(|| count.clone());
+        }
+        Ok(())
+    }
+
+    pub(super) fn n_rows(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    pub(super) fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
+    pub(super) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(super) fn number_names(&self) -> &[String] {
+        &self.number_names
+    }
+
+    pub(super) fn label(&self) -> Option<String> {
+        self.label.clone()
+    }
+
+    pub(super) fn kind(&self) -> Result<TargetKind> {
+        let kinds = [TargetKind::Classes, TargetKind::Numbers, TargetKind::Times];
+        kinds.into_iter().find(|kind| kind.word() == self.target).ok_or_else(|| Error::input("targets of unknown kind"))
+    }
+
+    /// All classes, in the order one machine gives them.
+    pub(super) fn class_list(&self) -> Result<Vec<String>> {
+        let texts: Vec<&String> = self.classes.keys().collect();
+        if texts.is_empty() { Ok(vec![]) } else { Ok(Labels::new(&texts)?.classes().to_vec()) }
+    }
+
+    /// The mean of each column over the values that are there, 0 for none.
+    pub(super) fn means(&self) -> Result<Vec<f64>> {
+        let mean = |j: usize| match self.counts[j] {
+            0 => Ok(0.0),
+            _ if self.low[j] == self.high[j] => Ok(self.low[j]),
+            n if self.sums[j].is_finite() => Ok(self.sums[j] / n as f64),
+            _ => Err(Error::input(format!(
+                "the sum of column '{}' leaves the range of numbers; give it in larger units",
+                self.names[j]
+            ))),
+        };
+        (0..self.names.len()).map(mean).collect()
+    }
+
+    pub(super) fn number_means(&self) -> Vec<f64> {
+        self.number_sums.iter().map(|sum| sum / self.n_rows().max(1) as f64).collect()
+    }
+}
+
+record! {
+    /// Rows that were drawn, and the spread of columns and numbers around the means of all rows.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Picks {
+        /// Of each column: the sum of deviations from the mean, which rounding leaves, and of their squares.
+        shifts: Vec<f64>,
+        squares: Vec<f64>,
+        number_shifts: Vec<f64>,
+        number_squares: Vec<f64>,
+        /// Rows as they come, one after the other.
+        rows: Vec<f64>,
+        /// Codes of classes, or numbers one after the other.
+        targets: Vec<f64>,
+    }
+}
+
+impl Picks {
+    pub(super) fn of(setup: &Record, number: usize, partition: &Dataset, recipe: &Recipe) -> Result<Picks> {
+        let (means, number_means): (Vec<f64>, Vec<f64>) = (setup.take("means")?, setup.take("number_means")?);
+        let (starts, wanted): (Vec<usize>, Vec<usize>) = (setup.take("starts")?, setup.take("wanted")?);
+        let samples = &partition.samples;
+        let mut picks = Picks {
+            shifts: vec![0.0; means.len()],
+            squares: vec![0.0; means.len()],
+            number_shifts: vec![0.0; number_means.len()],
+            number_squares: vec![0.0; number_means.len()],
+            ..Picks::default()
+        };
+        each_value(&recipe.logged(samples.features(), samples.names())?, |j, value| {
+            let deviation = value - means[j];
+            picks.shifts[j] += deviation;
+            picks.squares[j] += deviation * deviation;
+        });
+        let (Some(&start), Some(&end)) = (starts.get(number), starts.get(number + 1)) else {
+            return Err(Error::input(format!("there is no partition {number}")));
+        };
+        let here: Vec<usize> = wanted.iter().filter(|row| (start..end).contains(*row)).map(|row| row - start).collect();
+        let mut row = vec![0.0; samples.n_features()];
+        for &i in &here {
+            samples.features().row_into(i, &mut row);
+            picks.rows.extend(&row);
+        }
+        if let Target::Numbers(numbers) = &partition.target {
+            for values in numbers.values().rows() {
+                for (t, value) in values.iter().enumerate() {
+                    let deviation = value - number_means[t];
+                    picks.number_shifts[t] += deviation;
+                    picks.number_squares[t] += deviation * deviation;
+                }
+            }
+            here.iter().for_each(|&i| picks.targets.extend(numbers.values().row(i)));
+        } else {
+            let labels = labels_of(&partition.labels, &setup.take::<Vec<String>>("classes")?, &here)?;
+            picks.targets.extend(labels.codes().iter().map(|&code| code as f64));
+        }
+        Ok(picks)
+    }
+
+    /// Adds the next partition.
+    pub(super) fn add(&mut self, next: &Picks) -> Result<()> {
+        if self.shifts.is_empty() {
+            *self = next.clone();
+            return Ok(());
+        }
+        add(&mut self.shifts, &next.shifts);
+        add(&mut self.squares, &next.squares);
+        add(&mut self.number_shifts, &next.number_shifts);
+        add(&mut self.number_squares, &next.number_squares);
+        self.rows.extend(&next.rows);
+        self.targets.extend(&next.targets);
+        Ok(())
+    }
+
+    /// The rows as a data set.
+    pub(super) fn dataset(&self, name: &str, summary: &Summary, classes: &[String]) -> Result<Dataset> {
+        let d = summary.names().len();
+        let n = self.targets.len() / summary.number_names().len().max(1);
+        let samples = Samples::new(Matrix::from_vec(n, d, self.rows.clone())?, summary.names().to_vec())?;
+        let names = summary.number_names();
+        if !names.is_empty() {
+            let values = Matrix::from_vec(n, names.len(), self.targets.clone())?;
+            return Dataset::of_numbers(name, samples, Numbers::new(names.to_vec(), values)?);
+        }
+        let codes = self.targets.iter().map(|&code| code as usize).collect();
+        let mut set = Dataset::new(name, samples, Labels::from_parts(classes.to_vec(), codes)?)?;
+        set.label_name = summary.label();
+        Ok(set)
+    }
+
+    /// The statistics of each column, as on one machine.
+    pub(super) fn statistics(&self, summary: &Summary) -> Result<Vec<ColumnStatistics>> {
+        let means = summary.means()?;
+        let column = |j: usize| {
+            let count = summary.counts[j];
+            let (is_empty, is_constant) = (count == 0, summary.low[j] == summary.high[j] || count == 0);
+            let n = count.max(1) as f64;
+            // The deviations of a computed mean do not add up to 0: the rest corrects it (Chan, Golub and LeVeque 1983).
+            let shift = self.shifts[j] / n;
+            let variance = (self.squares[j] / n - shift * shift).max(0.0);
+            let deviation = variance.sqrt().clamp(f64::MIN_POSITIVE, f64::MAX);
+            let (mean, scale) = match (is_empty, is_constant) {
+                (true, _) => (0.0, f64::MAX),
+                (_, true) => (means[j], 1.0),
+                _ => (means[j] + shift, deviation),
+            };
+            let spread = if is_constant { 0.0 } else { scale };
+            ColumnStatistics { mean, scale, spread, n_missing: summary.n_rows() - count, is_empty }
+        };
+        Ok((0..means.len()).map(column).collect())
+    }
+
+    /// The mean and the standard deviation of each number.
+    pub(super) fn standard(&self, summary: &Summary) -> Standard {
+        let n = summary.n_rows().max(1) as f64;
+        let (mut mean, mut scale) = (vec![], vec![]);
+        for (t, rough) in summary.number_means().iter().enumerate() {
+            let shift = self.number_shifts[t] / n;
+            let deviation = (self.number_squares[t] / n - shift * shift).max(0.0).sqrt();
+            mean.push(rough + shift);
+            // A spread of rounding errors is none.
+            let is_spread = deviation > 1e-12 * rough.abs() && deviation.is_finite();
+            scale.push(if is_spread { deviation } else { 1.0 });
+        }
+        Standard { mean, scale }
+    }
+}
+
+/// Calls `take` with the column of each value that is there, row by row.
+fn each_value(rows: &Features, mut take: impl FnMut(usize, f64)) {
+    let mut row = vec![0.0; rows.n_cols()];
+    for i in 0..rows.n_rows() {
+        rows.row_into(i, &mut row);
+        row.iter().enumerate().filter(|(_, value)| !value.is_nan()).for_each(|(j, &value)| take(j, value));
+    }
+}
+
+fn add(sums: &mut [f64], next: &[f64]) {
+    sums.iter_mut().zip(next).for_each(|(sum, value)| *sum += value);
+}

@@ -1,0 +1,202 @@
+//! Partitions against one machine: the same objective, gradients and optimum, whatever the cut; and what is refused.
+
+use super::*;
+use crate::Pool;
+use crate::data::{Scale, bundled};
+use crate::dist::{Rng, normal};
+use crate::run::Silent;
+
+/// Partitions in this process.
+struct Here<'a> {
+    sets: Vec<Dataset>,
+    pool: &'a Pool,
+    /// Changes a set before this question.
+    change: Option<usize>,
+    asked: usize,
+}
+
+impl Partitions for Here<'_> {
+    fn ask(&mut self, setup: &[u8], request: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if self.change == Some(self.asked) {
+            let rows: Vec<usize> = (0..self.sets[1].samples.n_samples()).rev().collect();
+            self.sets[1] = self.sets[1].select(&rows);
+        }
+        self.asked += 1;
+        for (number, rows) in self.sets.iter().enumerate() {
+            take(&answer(setup, request, number, rows, self.pool)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn cut(data: &Dataset, ends: &[usize]) -> Vec<Dataset> {
+    let mut start = 0;
+    let mut part = |&end: &usize| {
+        let rows: Vec<usize> = (start..end).collect();
+        start = end;
+        data.select(&rows)
+    };
+    ends.iter().map(&mut part).collect()
+}
+
+fn trained(plan: &Plan, sets: Vec<Dataset>, threads: usize) -> Result<Model> {
+    let pool = Pool::new(threads).unwrap();
+    let mut here = Here { sets, pool: &pool, change: None, asked: 0 };
+    plan.train_partitions("rows", &mut here, &mut Session::new(&pool, &mut Silent))
+}
+
+/// Rows with numbers that depend on two of three columns, and gaps.
+fn numbers(n: usize, counts: bool) -> Dataset {
+    let mut rng = Rng::new(3, 0);
+    let x = Matrix::from_fn(n, 3, |i, j| if i % 17 == 3 && j == 2 { f64::NAN } else { 2.0 * normal(&mut rng) + 5.0 });
+    let y = Matrix::from_fn(n, 1, |i, _| {
+        let f = (x.get(i, 0) - 5.0).sin() + 0.3 * (x.get(i, 1) - 5.0);
+        if counts { (f.exp() + rng.uniform()).floor() } else { 100.0 + 10.0 * f + normal(&mut rng) }
+    });
+    Dataset::of_numbers("rows", Samples::unnamed(x).unwrap(), Numbers::new(vec!["y".into()], y).unwrap()).unwrap()
+}
+
+fn mklr(settings: &[(&str, &str)]) -> Plan {
+    let plan = Plan::new("mklr").unwrap().kernels("gaussian(0.5, 1, 2), linear").unwrap();
+    settings.iter().fold(plan, |plan, (name, value)| plan.set(name, value).unwrap())
+}
+
+/// All rows are points: the landmarks then are those of one machine, and so is the optimum. The objective is strictly
+/// convex in the functions, and both runs end where a step gains less than `tol` of it.
+#[test]
+fn model_of_partitions_is_that_of_one_machine() {
+    let few = |data: Dataset| data.select(&(0..data.samples.n_samples()).step_by(3).collect::<Vec<_>>());
+    let mut rng = Rng::new(8, 0);
+    let x = Matrix::from_fn(90, 2, |i, j| normal(&mut rng) + if i % 3 == j { 2.0 } else { 0.0 });
+    let labels = Labels::new(&(0..90).map(|i| ["b", "c", "a"][i % 3]).collect::<Vec<_>>()).unwrap();
+    let three = Dataset::new("three", Samples::unnamed(x).unwrap(), labels).unwrap();
+    for (data, settings) in [
+        (few(bundled("sonar").unwrap()), vec![]),
+        (three, vec![]),
+        (numbers(80, false), vec![]),
+        (numbers(80, true), vec![("loss", "poisson")]),
+    ] {
+        let plan = mklr(&[&settings[..], &[("tol", "1e-12")]].concat());
+        let n = data.samples.n_samples();
+        let (whole, parts) = (plan.train(&data).unwrap(), trained(&plan, cut(&data, &[40, 41, 60, n]), 1).unwrap());
+        assert_eq!(parts.training().n_samples(), n);
+        assert_eq!(parts.classes(), whole.classes());
+        let scores = |model: &Model| match model.numbers() {
+            Some(numbers) => numbers.predict(&data.samples).unwrap(),
+            None => model.predict(&data.samples).unwrap().scores,
+        };
+        let (found, expected) = (scores(&parts), scores(&whole));
+        let size = expected.data().iter().fold(0.0f64, |size, value| size.max(value.abs()));
+        for (found, expected) in found.data().iter().zip(expected.data()) {
+            assert!((found - expected).abs() < 1e-3 * size, "{}: {found} {expected}", data.name);
+        }
+    }
+}
+
+#[test]
+fn bits_depend_on_neither_threads_nor_repetition() {
+    let data = numbers(5000, false);
+    let plan = mklr(&[("landmarks", "30"), ("iterations", "12")]);
+    let bytes = |threads: usize| trained(&plan, cut(&data, &[2500, 5000]), threads).unwrap().to_bytes().unwrap();
+    let first = bytes(1);
+    assert!(first == bytes(1) && first == bytes(3));
+}
+
+#[test]
+fn scales_are_those_of_all_rows() {
+    let data = numbers(300, false);
+    let model = trained(&mklr(&[("landmarks", "20"), ("iterations", "2")]), cut(&data, &[10, 200, 300]), 1).unwrap();
+    let whole = mklr(&[("landmarks", "20"), ("iterations", "2")]).train(&data).unwrap();
+    let (found, expected) = (model.kept.preprocessor.encode(), whole.kept.preprocessor.encode());
+    for name in ["mean", "scale", "fill"] {
+        let (found, expected): (Vec<f64>, Vec<f64>) = (found.take(name).unwrap(), expected.take(name).unwrap());
+        for (found, expected) in found.iter().zip(&expected) {
+            // Two sums of 300 numbers in another order.
+            assert!((found / expected - 1.0).abs() < 300.0 * f64::EPSILON, "{name}: {found} {expected}");
+        }
+    }
+    assert_eq!(found.take::<Vec<String>>("notes").unwrap(), expected.take::<Vec<String>>("notes").unwrap());
+}
+
+#[test]
+fn a_class_without_landmarks_can_be_predicted() {
+    let mut rng = Rng::new(1, 0);
+    // Class c: 4 of 400 rows, far away.
+    let codes: Vec<usize> = (0..400).map(|i| if i % 100 == 50 { 2 } else { i % 2 }).collect();
+    let x = Matrix::from_fn(400, 2, |i, j| {
+        normal(&mut rng) + if codes[i] == 2 { 30.0 } else { 3.0 * (codes[i] * j) as f64 }
+    });
+    let labels = Labels::from_parts(vec!["a".into(), "b".into(), "c".into()], codes).unwrap();
+    let data = Dataset::new("rare", Samples::unnamed(x).unwrap(), labels).unwrap();
+    let plan = mklr(&[("landmarks", "20"), ("lambda", "0.001")]);
+    // The second partition has no row of c.
+    let order: Vec<usize> = (0..400).filter(|i| i % 100 == 50).chain((0..400).filter(|i| i % 100 != 50)).collect();
+    let data = data.select(&order);
+    let model = trained(&plan, cut(&data, &[50, 400]), 1).unwrap();
+    assert_eq!(model.classes(), ["a", "b", "c"]);
+    let found = model.predict(&data.samples).unwrap().labels;
+    assert!(found.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count() > 360);
+}
+
+#[test]
+fn what_is_no_sum_over_rows_is_refused() {
+    let (data, message) = (bundled("sonar").unwrap(), |found: Result<Model>| found.unwrap_err().to_string());
+    let halves = || cut(&data, &[100, 208]);
+    assert_eq!(
+        message(trained(&Plan::new("evidence").unwrap(), halves(), 1)),
+        "parameter method: evidence is no sum over rows, so it cannot be trained on partitions; svimkl and mklr can"
+    );
+    assert!(message(trained(&mklr(&[("lambda", "auto")]), halves(), 1)).contains("choose it on a sample"));
+    let centred = Plan::new("mklr").unwrap().kernels("linear centred").unwrap();
+    assert!(message(trained(&centred, halves(), 1)).contains("depends on all training rows"));
+    let ascent = Plan::new("svimkl").unwrap().set("solver", "ascent").unwrap();
+    assert!(message(trained(&ascent, halves(), 1)).contains("use lbfgs"));
+    let times = crate::data::Times::new((1..=208).map(f64::from).collect(), vec![true; 208]).unwrap();
+    let times = Dataset::of_times("times", data.samples.clone(), times).unwrap();
+    assert!(message(trained(&mklr(&[]), cut(&times, &[100, 208]), 1)).contains("no sum over rows"));
+    let one = data.select(&(0..90).collect::<Vec<_>>());
+    assert!(message(trained(&mklr(&[]), cut(&one, &[40, 90]), 1)).contains("one class"));
+    let other =
+        Dataset::new("other", Samples::unnamed(Matrix::zeros(5, 3)).unwrap(), one.labels.select(&[0; 5])).unwrap();
+    assert!(message(trained(&mklr(&[]), vec![data.clone(), other], 1)).contains("partition 1 has"));
+    assert!(message(trained(&mklr(&[]), vec![], 1)).contains("there is no partition"));
+}
+
+#[test]
+fn rows_that_change_are_noticed() {
+    let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
+    for change in [1, 2, 4] {
+        let mut here = Here { sets: cut(&data, &[100, 208]), pool: &pool, change: Some(change), asked: 0 };
+        let found = mklr(&[]).train_partitions("rows", &mut here, &mut Session::new(&pool, &mut Silent));
+        let message = found.unwrap_err().to_string();
+        assert!(message.contains("rows of partition 1 have changed"), "{message}");
+    }
+}
+
+#[test]
+fn draws_are_distinct_and_even() {
+    let mut hits = vec![0; 10];
+    for seed in 0..2000 {
+        let drawn = draw(10, 4, seed, DRAW);
+        assert!(drawn.len() == 4 && drawn.windows(2).all(|pair| pair[0] < pair[1]));
+        drawn.iter().for_each(|&row| hits[row] += 1);
+    }
+    // 800 expected; four standard deviations of a binomial count.
+    assert!(hits.iter().all(|&n: &i32| (n - 800).abs() < 88), "{hits:?}");
+    assert_eq!(draw(3, 3, 0, DRAW), [0, 1, 2]);
+}
+
+#[test]
+fn svimkl_and_other_settings_are_trained_too() {
+    let data = bundled("sonar").unwrap();
+    let plan = Plan::new("svimkl").unwrap().set("landmarks", "40").unwrap().scale(Scale::None).seed(3);
+    let model = trained(&plan, cut(&data, &[60, 208]), 1).unwrap();
+    assert!(
+        model.training().is_finished() && model.training().warnings().is_empty(),
+        "{:?}",
+        model.training().warnings()
+    );
+    assert!(model.kernels().weights().is_some());
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.predict(&data.samples).unwrap(), model.predict(&data.samples).unwrap());
+}

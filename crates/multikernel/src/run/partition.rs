@@ -1,0 +1,48 @@
+//! Learning from rows that lie in partitions: what a method adds up over each, and what it makes of the sums.
+
+use super::control::Control;
+use super::method::Task;
+use super::observer::Observer;
+use super::runner::Run;
+use crate::error::{Error, Result};
+use crate::file::Record;
+
+/// A method whose objective is a sum over rows, given some of them (landmarks) that alone carry coefficients. It learns
+/// from sums that partitions of the rows give, wherever these are. Methods that can return it from
+/// [`Method::by_partitions`](super::Method::by_partitions).
+pub trait ByPartitions: Send + Sync {
+    /// What a block of rows adds to the answer to a request, a record of arrays: `block` has the kernels between the rows
+    /// and the landmarks. Depends on nothing else, so that it does not matter where it is computed, or how often.
+    fn sums(&self, request: &Record, block: &Task<'_>) -> Result<Record>;
+
+    /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks.
+    fn learn(
+        &self,
+        landmarks: &Task<'_>,
+        rows: &AllRows<'_>,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<Run>;
+}
+
+/// Asks all partitions, and adds their answers in their order.
+pub type AskPartitions<'a> = dyn Fn(&Record) -> Result<Record> + 'a;
+
+/// All rows, which are in partitions.
+pub struct AllRows<'a> {
+    /// Their number.
+    pub n_rows: usize,
+    /// The mean of each number to predict, as methods are given it; empty for classes.
+    pub number_means: Vec<f64>,
+    /// Asks for sums over them.
+    pub ask: &'a AskPartitions<'a>,
+}
+
+/// Adds the arrays of a record to those of another with the same arrays.
+pub(crate) fn add_sums(sums: &mut Record, next: &Record) -> Result<()> {
+    if sums.is_empty() {
+        *sums = next.clone();
+        return Ok(());
+    }
+    if sums.add_arrays(next) { Ok(()) } else { Err(Error::input("the sums of two partitions do not fit together")) }
+}

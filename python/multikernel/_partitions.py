@@ -1,0 +1,346 @@
+"""Training on partitions of rows: what is done with each, and where.
+
+A partition is a slice of a file, or a block of a Dask collection. The driver asks all of them the same question; each answers
+with sums that depend on its rows and the question alone, and the answers are added in the order of partitions.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._data import Array
+from ._estimators import _Base, _Classifier, class_texts
+from ._targets import MKLRegressor, default_names
+
+#: Rows of a file that become one partition, unless told otherwise.
+ROWS = 200_000
+#: Seconds of a pass below which a cluster costs more than it gives.
+SHORT = 1.0
+#: Rows of a partition whose kernels with the landmarks are held at a time, and how many such matrices.
+BLOCK, BLOCKS = 2048, 6
+#: Seconds that the kernels of two rows take, and a product of the curvature, on a slow machine.
+KERNELS, PRODUCT = 5e-8, 2e-10
+
+Values = tuple[Array, list[str] | None, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Rows of a file: from `start` to `stop`, for Parquet in row groups."""
+
+    path: str
+    target: str | int
+    start: int
+    stop: int | None
+
+    @property
+    def name(self) -> str:
+        rows = "" if self.stop is None else f" [{self.start}:{self.stop}]"
+        return f"{Path(self.path).name}{rows}"
+
+    def load(self) -> Values:
+        """Values, names of columns where there are any, and what is predicted."""
+        if self.path.endswith(".npy"):
+            return self._array()
+        import pandas as pd
+
+        if self.path.endswith(".parquet"):
+            import pyarrow.parquet as parquet
+
+            with parquet.ParquetFile(self.path) as file:
+                table = file.read_row_groups(range(self.start, self.stop or file.num_row_groups)).to_pandas()
+        else:
+            table = pd.read_csv(self.path)
+        if self.target not in table.columns:
+            raise ValueError(f"{self.path}: there is no column {self.target!r} to predict; it has {list(table.columns)[:8]}")
+        return of_table(self.name, table.drop(columns=self.target), table[self.target])
+
+    def _array(self) -> Values:
+        values = np.load(self.path, mmap_mode="r")[self.start : self.stop]
+        at = int(self.target) % values.shape[1]
+        rest = np.delete(np.asarray(values, dtype=np.float64), at, axis=1)
+        return np.ascontiguousarray(rest), None, np.array(values[:, at])
+
+
+def stored(paths: Any, target: str | int | None, rows: int) -> list[Stored]:
+    """The partitions of files, in their order: Parquet, npy and CSV."""
+    if isinstance(paths, (str, Path)):
+        paths = sorted(glob(str(paths))) if any(sign in str(paths) for sign in "*?[") else [paths]
+    parts: list[Stored] = []
+    for path in map(str, paths):
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{path} is no file; partitions are files, seen under the same name by every worker")
+        parts.extend(_cut(path, target, rows))
+    if not parts:
+        raise ValueError("there are no files; give at least one path, or a pattern that matches one")
+    return parts
+
+
+def _cut(path: str, target: str | int | None, rows: int) -> Iterator[Stored]:
+    if path.endswith(".npy"):
+        array = np.load(path, mmap_mode="r")
+        if array.ndim != 2:
+            raise ValueError(f"{path} holds an array of shape {array.shape}; give rows x columns, with the target as a column")
+        if isinstance(target, str):
+            raise ValueError(f"{path} has no names of columns; give y as a position, such as -1 for the last, got {target!r}")
+        for start in range(0, len(array), rows):
+            yield Stored(path, -1 if target is None else target, start, min(start + rows, len(array)))
+        return
+    if not isinstance(target, str):
+        raise ValueError(f"{path}: give y, the name of the column to predict, got {target!r}")
+    if not path.endswith(".parquet"):
+        yield Stored(path, target, 0, None)
+        return
+    import pyarrow.parquet as parquet
+
+    with parquet.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
+    start, held = 0, 0
+    for k, size in enumerate(sizes):
+        if held and held + size > rows:
+            yield Stored(path, target, start, k)
+            start, held = k, 0
+        held += size
+    yield Stored(path, target, start, len(sizes))
+
+
+def of_table(name: str, X: Any, y: Any) -> Values:
+    """The values of a block: a DataFrame or an array, and what is predicted."""
+    names = None
+    if hasattr(X, "columns"):
+        names = [str(column) for column in X.columns]
+        bad = [str(column) for column, kind in X.dtypes.items() if not _is_number(kind)]
+        # A table without rows has columns of no kind.
+        if bad and len(X):
+            raise ValueError(
+                f"{name}: columns {bad[:5]} are not numbers; partitions are tables of numbers: leave them out, or encode them"
+            )
+    # What came over the network need not be aligned.
+    values: Array = np.require(np.asarray(X, dtype=np.float64), requirements=["C", "A"])
+    if values.ndim != 2:
+        raise ValueError(f"{name}: rows must be two-dimensional, got shape {values.shape}")
+    return values, names, np.asarray(y)
+
+
+def _is_number(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "biuf"
+
+
+def values_of(name: str, part: Sequence[Any]) -> Values:
+    """What a partition holds: read from its file, or as Dask gives it."""
+    return part[0].load() if isinstance(part[0], Stored) else of_table(name, part[0], part[1])
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is in a partition."""
+
+    n_rows: int
+    names: list[str] | None
+    n_columns: int
+    #: The classes; none where numbers are predicted.
+    labels: npt.NDArray[Any] | None
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is predicted."""
+
+    classes: npt.NDArray[Any] | None
+    numbers: list[str]
+    label: str | None
+
+
+def _rows(name: str, values: Array, names: list[str] | None) -> _core.Rows:
+    try:
+        return _core.Rows.dense(values, names)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype.kind != "O":
+        return np.zeros(len(labels), dtype=bool)
+    gaps = ("NoneType", "NAType", "NaTType")
+    return np.array([type(label).__name__ in gaps or label != label for label in labels.ravel()], dtype=bool)
+
+
+def look(name: str, of_numbers: bool, *part: Any) -> Found:
+    """The first question to a partition."""
+    values, names, y = values_of(name, part)
+    if len(values) != len(y):
+        raise ValueError(f"{name}: {len(values)} rows, but {len(y)} targets")
+    _rows(name, values, names)
+    labels = None
+    if of_numbers:
+        bad = np.flatnonzero(~np.isfinite(np.asarray(y, dtype=np.float64).reshape(len(y), -1)).all(axis=1))
+    else:
+        bad = np.flatnonzero(_missing(y))
+        labels = np.unique(y) if len(bad) == 0 else None
+    if len(bad):
+        raise ValueError(f"{name}: the target of row {bad[0]} is {y[bad[0]]}; remove the row, or fill it in")
+    return Found(len(values), names, values.shape[1], labels, y.shape[1:])
+
+
+def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, threads: int, *part: Any) -> bytes:
+    """What a partition answers to a question of the training, wherever that is."""
+    values, names, y = values_of(name, part)
+    rows = _rows(name, values, names)
+    given: dict[str, Any] = {}
+    if goal.classes is None:
+        given["numbers"] = (goal.numbers, np.ascontiguousarray(np.asarray(y, dtype=np.float64).reshape(len(y), -1)))
+    else:
+        codes = np.minimum(np.searchsorted(goal.classes, y), len(goal.classes) - 1)
+        if not (goal.classes[codes] == y).all():
+            raise ValueError(f"{name}: partition {number} has changed since training began: it has classes that were not there")
+        given["classes"], given["codes"] = class_texts(goal.classes), codes.astype(np.int64)
+        given["label"] = goal.label
+    return _core.answer_partition(setup, request, number, rows, name=name, threads=threads, **given)
+
+
+class Engine(Protocol):
+    """Where partitions are asked."""
+
+    def share(self, content: bytes) -> Any:
+        """Bytes that many calls need, as they are handed to `each`."""
+
+    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Iterator[Any]:
+        """The results of a function for each partition, in their order."""
+
+    def allow(self, need: int, name: str) -> None:
+        """Raises `MemoryError` if a worker has less memory than a task on this partition needs."""
+
+    def expect(self, seconds: float) -> None:
+        """How long an answer may take, by a rough estimate."""
+
+
+class Here:
+    """Asks partitions one after the other in this process: the reference, and the way for one machine."""
+
+    def share(self, content: bytes) -> Any:
+        return content
+
+    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Iterator[Any]:
+        for call in calls:
+            yield function(*map(_computed, call))
+
+    def allow(self, need: int, name: str) -> None:
+        pass
+
+    def expect(self, seconds: float) -> None:
+        pass
+
+
+def _computed(value: Any) -> Any:
+    """A block of a Dask collection, computed here."""
+    return value.compute(scheduler="synchronous") if hasattr(value, "dask") and hasattr(value, "compute") else value
+
+
+class Training:
+    """One training on partitions."""
+
+    def __init__(self, estimator: Any, parts: Sequence[tuple[Any, ...]], names: Sequence[str], engine: Engine) -> None:
+        if not isinstance(estimator, (_Classifier, MKLRegressor)):
+            raise TypeError(f"partitions train MKLClassifier and MKLRegressor, got {type(estimator).__name__}")
+        if estimator.views is not None or getattr(estimator, "kinds", None) or estimator.kernels == "precomputed":
+            raise ValueError("partitions are plain tables of numbers; leave out views, kinds and precomputed kernels")
+        self.estimator, self.parts, self.names, self.engine = estimator, parts, names, engine
+        self.threads = estimator._threads()
+        self.seconds: list[float] = []
+        self.setup: tuple[bytes, Any] = (b"", None)
+
+    def run(self, label: str | None, targets: list[str] | None, told: bool) -> Any:
+        """Trains the estimator; `told` says whether short passes are worth a warning."""
+        estimator, of_numbers = self.estimator, isinstance(self.estimator, MKLRegressor)
+        plan = estimator._plan()
+        calls = [(name, of_numbers, *part) for name, part in zip(self.names, self.parts, strict=True)]
+        found = self._with_rows(list(self.engine.each(look, calls, self.names)))
+        self._check(found, plan)
+        shape = found[0].shape
+        names = targets or default_names(np.empty((0, *(shape or (1,)))))
+        self.goal = Goal(None if of_numbers else _classes(found), names, label)
+        tell = None
+        if estimator.verbose:
+            from ._progress import printer
+
+            tell = printer(type(estimator).__name__)
+        model, notes = _core.fit_partitions(plan, self._ask, estimator._limits(), on_progress=tell)
+        self._fill(found[0], model, shape)
+        estimator._warn(notes)
+        if told and self.seconds and min(self.seconds) < SHORT:
+            warnings.warn(
+                f"a pass over all rows took {min(self.seconds):.2g} s, less than the {SHORT:.0f} s from which a cluster is worth "
+                "it; train on one machine: client=None, or fit on the rows themselves",
+                UserWarning,
+                stacklevel=4,
+            )
+        return estimator
+
+    def _with_rows(self, found: list[Found]) -> list[Found]:
+        """Goes on with the partitions that have rows."""
+        kept = [number for number, part in enumerate(found) if part.n_rows]
+        if not kept:
+            raise ValueError("no partition has rows; give at least two")
+        self.parts, self.names = [self.parts[k] for k in kept], [self.names[k] for k in kept]
+        return [found[k] for k in kept]
+
+    def _check(self, found: list[Found], plan: _core.Plan) -> None:
+        """Whether partitions fit together, and into memory."""
+        n_rows = sum(part.n_rows for part in found)
+        landmarks = int(dict(plan.settings()).get("landmarks", 0)) or (1000 if n_rows > 4000 else n_rows)
+        for number, (part, name) in enumerate(zip(found, self.names, strict=True)):
+            if (part.n_columns, part.names) != (found[0].n_columns, found[0].names):
+                raise ValueError(f"partition {number}, {name}, has other columns than the first, {self.names[0]}")
+            values = 3 * part.n_rows * part.n_columns + BLOCKS * BLOCK * landmarks + 2 * landmarks * landmarks
+            self.engine.allow(8 * values, f"partition {number}, {name}, of {part.n_rows} rows")
+        most = max(part.n_rows for part in found)
+        self.engine.expect(most * landmarks * (KERNELS + landmarks * PRODUCT))
+
+    def _ask(self, setup: bytes, request: bytes) -> Iterable[bytes]:
+        if self.setup[0] != setup:
+            self.setup = (setup, self.engine.share(setup))
+            # Only passes of one kind are compared.
+            self.seconds = []
+        shared = self.engine.share(request)
+        calls = [
+            (self.setup[1], shared, number, name, self.goal, self.threads, *part)
+            for number, (name, part) in enumerate(zip(self.names, self.parts, strict=True))
+        ]
+        start = time.perf_counter()
+        yield from self.engine.each(answer, calls, self.names)
+        self.seconds.append(time.perf_counter() - start)
+
+    def _fill(self, first: Found, model: _core.Model, shape: tuple[int, ...]) -> None:
+        """What a fit on rows would leave in the estimator."""
+        estimator: _Base = self.estimator
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = first.n_columns
+        if first.names is not None:
+            estimator.feature_names_in_ = np.array(first.names, dtype=object)
+        estimator._mixed = False
+        if isinstance(estimator, _Classifier):
+            assert self.goal.classes is not None
+            estimator.classes_ = self.goal.classes
+        else:
+            estimator._is_column = not shape
+        estimator.model_ = model
+
+
+def _classes(found: list[Found]) -> npt.NDArray[Any]:
+    classes = np.unique(np.concatenate([part.labels for part in found if part.labels is not None]))
+    if len(classes) < 2:
+        raise ValueError(f"a classifier needs rows of at least two classes; y has one class, {classes[:1]!r}")
+    return classes

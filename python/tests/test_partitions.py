@@ -1,0 +1,246 @@
+"""Training on partitions: the same model as in one process, whoever dies, and never a hang."""
+
+import os
+import signal
+import threading
+
+import multikernel as mk
+import numpy as np
+import pytest
+from multikernel import dask as on_dask
+from multikernel._partitions import Here, Stored, Training
+from multikernel.dask import Cluster, train
+
+pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.filterwarnings("ignore")
+# Few steps: each asks a cluster twice.
+SETTINGS = {"landmarks": 40, "iterations": 10}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Two classes that a product of columns tells apart, with gaps, and a column that says nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3)) * [1, 1, 30] + [0, 0, 500]
+    y = np.where(X[:, 0] * X[:, 1] > 0, "up", "down")
+    X[::50, 2] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def tables(rows, tmp_path_factory):
+    """Three files of 300 rows."""
+    X, y = rows
+    folder = tmp_path_factory.mktemp("tables")
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(way=y)
+    for k in range(3):
+        table[300 * k : 300 * (k + 1)].to_csv(folder / f"rows-{k}.csv", index=False)
+    return folder
+
+
+def classifier(**more):
+    return mk.MKLClassifier("mklr", "gaussian(1, 4), linear", params={**SETTINGS, **more})
+
+
+@pytest.fixture(scope="module")
+def here(tables):
+    """The model of one process."""
+    return train(f"{tables}/*.csv", "way", classifier())
+
+
+def test_model_of_files_is_like_any_other(rows, here, tmp_path):
+    X, y = rows
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    assert here.score(table, y) > 0.95
+    assert list(here.classes_) == ["down", "up"] and list(here.feature_names_in_) == ["a", "b", "c"]
+    assert here.predict_proba(table).shape == (900, 2)
+    assert here.facts_["rows"] == "900 in partitions"
+    assert here.kernels_[int(np.argmax(here.weights_))].startswith("gaussian")
+    here.save(tmp_path / "model")
+    assert (mk.load(tmp_path / "model").predict(table) == here.predict(table)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        here.predict(table.rename(columns={"a": "z"}))
+
+
+def test_accuracy_is_that_of_a_fit_on_all_rows(rows, here):
+    X, y = rows
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    whole = classifier().fit(table, y)
+    assert (whole.predict(table) == here.predict(table)).mean() > 0.97
+
+
+def test_formats_of_the_same_rows_have_the_same_model(rows, tables, here, tmp_path):
+    pytest.importorskip("pyarrow")
+    X, y = rows
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(way=y)
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=150)
+    found = train(tmp_path / "rows.parquet", "way", classifier(), rows=300)
+    assert found.model_.to_bytes() == here.model_.to_bytes()
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y == "up"]))
+    found = train(tmp_path / "rows.npy", estimator=classifier(), rows=300)
+    assert np.allclose(found.decision_function(X), here.decision_function(table[["a", "b", "c"]]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["gaussian", "poisson"])
+def test_numbers_and_counts_are_those_of_a_fit_on_all_rows(tmp_path, loss):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 2))
+    f = np.sin(2 * X[:, 0]) + X[:, 1] / 2
+    y = rng.poisson(np.exp(f)) if loss == "poisson" else 50 + 10 * f + rng.normal(size=200)
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+    # All rows are landmarks, so that both have the same; the optimum is unique.
+    made = [mk.MKLRegressor("mklr", "gaussian(1, 2), linear", params={"tol": 1e-12, "loss": loss}) for _ in range(2)]
+    found, whole = train(tmp_path / "rows.npy", -1, made[0], rows=70).predict(X), made[1].fit(X, y).predict(X)
+    assert np.abs(found - whole).max() < 1e-3 * np.abs(whole).max()
+    assert found.shape == (200,) and made[0].score(X, y) > 0.4
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (mk.MKLClassifier("evidence"), "no sum over rows.*svimkl and mklr can"),
+        (classifier(**{"lambda": "auto"}), "choose it on a sample"),
+        (mk.MKLClassifier("mklr", "linear centred"), "depends on all training rows"),
+        (mk.MKLClassifier("mklr", views={"v": slice(0, 2)}), "leave out views"),
+    ],
+)
+def test_what_cannot_be_summed_is_refused(tables, estimator, message):
+    with pytest.raises(ValueError, match=message):
+        train(f"{tables}/*.csv", "way", estimator)
+
+
+def test_bad_files_are_named(tables, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"gone\.csv"):
+        train([tmp_path / "gone.csv"], "way", classifier())
+    with pytest.raises(ValueError, match=r"rows-0\.csv: there is no column 'nay'"):
+        train(f"{tables}/*.csv", "nay", classifier())
+    (tmp_path / "words.csv").write_text("a,b,way\n1,red,x\n2,blue,y\n")
+    with pytest.raises(ValueError, match=r"words\.csv: columns \['b'\] are not numbers"):
+        train(tmp_path / "words.csv", "way", classifier())
+    with pytest.raises(ValueError, match=r"partition 1, words\.csv, has other columns"):
+        (tmp_path / "words.csv").write_text("a,d,way\n1,2,x\n2,3,y\n")
+        train([tables / "rows-0.csv", tmp_path / "words.csv"], "way", classifier())
+
+
+def test_partitions_without_rows_do_not_count(tables, here, tmp_path):
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,b,c,way\n")
+    paths = [empty, tables / "rows-0.csv", tables / "rows-1.csv", empty, tables / "rows-2.csv"]
+    assert train(paths, "way", classifier()).model_.to_bytes() == here.model_.to_bytes()
+    with pytest.raises(ValueError, match="no partition has rows"):
+        train(empty, "way", classifier())
+
+
+def test_values_that_are_no_numbers_are_named(tmp_path):
+    values = np.random.default_rng(0).normal(size=(20, 3))
+    for at, told in (((7, 2), r"rows\.npy \[5:10\]: the target of row 2 is nan"), ((7, 0), r"rows\.npy \[5:10\]: .*row 3.*inf")):
+        bad = values.copy()
+        bad[at] = np.nan if at[1] == 2 else np.inf
+        np.save(tmp_path / "rows.npy", bad)
+        with pytest.raises(ValueError, match=told):
+            train(tmp_path / "rows.npy", -1, mk.MKLRegressor("mklr"), rows=5)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_missing_labels_are_named(gap):
+    array = pytest.importorskip("dask.array")
+    y = np.array(["a", "b", "a", gap, "b", "a"], dtype=object)
+    with pytest.raises(ValueError, match="block 1: the target of row 0 is"):
+        train(array.zeros((6, 2), chunks=3), array.from_array(y, chunks=3), classifier())
+
+
+def test_a_file_that_changes_is_noticed(tables, tmp_path, monkeypatch):
+    paths = [tmp_path / f"rows-{k}.csv" for k in range(2)]
+    for k, path in enumerate(paths):
+        path.write_text((tables / f"rows-{k}.csv").read_text())
+    asked = []
+
+    def each(self, function, calls, names):
+        asked.append(function)
+        if len(asked) == 6:
+            paths[1].write_text(paths[1].read_text().replace("down", "up", 1))
+        yield from original(self, function, calls, names)
+
+    original = Here.each
+    monkeypatch.setattr(Here, "each", each)
+    with pytest.raises(ValueError, match=r"rows-1\.csv: the rows of partition 1 have changed"):
+        train(paths, "way", classifier())
+
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def kill(client, n):
+    """Ends workers as a machine that is switched off does."""
+    for pid in list(client.run(os.getpid).values())[:n]:
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("n_killed", [0, 1, 2])
+def test_model_has_the_bits_of_one_process_whoever_dies(client, tables, here, monkeypatch, n_killed):
+    client.wait_for_workers(2, timeout=60)
+    asked = []
+
+    def each(self, function, calls, names):
+        asked.append(function)
+        for number, found in enumerate(original(self, function, calls, names)):
+            # A look, two questions for preprocessing, then steps: in the middle of the third.
+            if len(asked) == 6 and number == 0:
+                kill(client, n_killed)
+            yield found
+
+    original = Cluster.each
+    monkeypatch.setattr(Cluster, "each", each)
+    found = train(f"{tables}/*.csv", "way", classifier(), client=client, timeout=60)
+    assert len(asked) > 6
+    assert found.model_.to_bytes() == here.model_.to_bytes()
+    assert not any(client.processing().values())
+
+
+def test_collections_have_the_model_of_their_blocks(client, rows):
+    array = pytest.importorskip("dask.array")
+    frames = pytest.importorskip("dask.dataframe")
+    X, y = rows
+    client.wait_for_workers(1, timeout=60)
+    blocks = array.from_array(X, chunks=(300, 2)), array.from_array(y, chunks=300)
+    with pytest.warns(UserWarning, match="train on one machine"):
+        found = classifier().fit(*blocks)
+    alone = train(*blocks, classifier())
+    assert found.model_.to_bytes() == alone.model_.to_bytes()
+    assert found.score(X, y) > 0.95
+    table = frames.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]).assign(way=y), npartitions=3)
+    found = classifier().fit(table[["a", "b", "c"]], table["way"])
+    assert list(found.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="partitions"):
+        classifier().fit(blocks[0], array.from_array(y, chunks=450))
+
+
+def test_tasks_that_do_not_fit_are_not_sent(client, tables, monkeypatch):
+    client.wait_for_workers(1, timeout=60)
+    told = {"workers": {"tcp://small": {"memory_limit": 2**20, "nthreads": 2}}}
+    monkeypatch.setattr(client, "scheduler_info", lambda n_workers: told)
+    with pytest.raises(MemoryError, match=r"partition 0, rows-0\.csv, of 300 rows, needs about .* but tcp://small has"):
+        train(f"{tables}/*.csv", "way", classifier(), client=client)
+
+
+# The last one: a worker stays stuck.
+def test_a_task_that_never_ends_is_named(client, tables, tmp_path):
+    client.wait_for_workers(1, timeout=60)
+    stuck = tmp_path / "stuck.csv"
+    os.mkfifo(stuck)
+    parts = [Stored(str(path), "way", 0, None) for path in (tables / "rows-0.csv", stuck)]
+    training = Training(classifier(), [(part,) for part in parts], [part.name for part in parts], Cluster(client, 3))
+    with pytest.raises(TimeoutError, match=r"no partition answered in 3 s; open: partition 1, stuck\.csv, on tcp://"):
+        training.run("way", None, told=False)
+    assert threading.active_count() < 100 and on_dask.check(client) is None
+    # Lets the reader go.
+    os.close(os.open(stuck, os.O_RDWR | os.O_NONBLOCK))
