@@ -17,6 +17,8 @@ mod session;
 mod share;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unscaled;
 mod views;
 
 pub use crate::run::Calibration;

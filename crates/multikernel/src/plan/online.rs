@@ -92,11 +92,13 @@ fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool)
         sparse: false,
         ..StackOptions::new(pool)
     };
-    if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
+    let is_more = |kernel: &&Kernel| kernel.is_centred() || kernel.is_unscaled() || kernel.gram().is_some();
+    if let Some(kernel) = kernels.iter().find(is_more) {
         return Err(Error::param(
             "kernels",
             format!(
-                "{kernel} depends on all training rows, which a stream has not; leave out `centred`, `precomputed` and `distance`"
+                "{kernel} depends on all training rows, which a stream has not; leave out `centred`, `unscaled`, `precomputed` and \
+                 `distance`"
             ),
         ));
     }
