@@ -108,13 +108,16 @@ fn models_of_unscaled_kernels_predict_new_rows_alike_and_come_back_from_files() 
 }
 
 #[test]
-fn streams_refuse_unscaled_kernels() {
+fn streams_refuse_unscaled_kernels_and_parameters_left_to_folds() {
     let plan = Plan::new("ufomkl").unwrap().kernels("gaussian(1) unscaled").unwrap();
     let table = Samples::unnamed(rows(30, 5)).unwrap();
     let first = Dataset::new("first", table, data(rows(30, 5)).labels).unwrap();
     let pool = Pool::new(1).unwrap();
     let error = Online::begin(&plan, &first, &OnlineOptions::default(), &pool).err().unwrap().to_string();
     assert!(error.contains("leave out `centred`, `unscaled`"), "{error}");
+    let plan = Plan::new("ufomkl").unwrap().set("c", "auto").unwrap();
+    let error = Online::begin(&plan, &first, &OnlineOptions::default(), &pool).err().unwrap().to_string();
+    assert!(error.contains("parameter c: auto needs inner folds"), "{error}");
 }
 
 #[test]

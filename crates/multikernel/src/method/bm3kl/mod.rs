@@ -134,6 +134,10 @@ impl Method for Bm3kl {
             bank: DEFAULT_BANK,
         }
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl State<Bm3kl> for Bm3klState {

@@ -57,8 +57,8 @@ clustering_params! {
         likelihood: MachineLikelihood = MachineLikelihood::Normalised, Allowed::OneOf(MachineLikelihood::WORDS);
         /// random frequencies of each machine; it has a cosine and a sine of each as features
         frequencies: usize = 384, Allowed::Whole(1, 100_000);
-        /// penalty on the weights of machines, per row
-        lambda: f64 = 1e-4, Allowed::Number(0.0, 1e3);
+        /// penalty on the weights of machines, per row; auto chooses among 0.01, 0.001, 1e-4 and 1e-5
+        lambda: f64 = 1e-4, Allowed::NumberOrAuto(0.0, 1e3, &[1e-2, 1e-3, 1e-4, 1e-5]);
         /// steps of machines: adam, sized for every parameter, or sgd, the gradient times a learning rate, as published,
         /// which needs rates of its own
         optimiser: Optimiser = Optimiser::Adam, Allowed::OneOf(Optimiser::WORDS);
@@ -159,6 +159,10 @@ impl Method for Cik {
     }
 
     fn finds_clusters(&self) -> bool {
+        true
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
         true
     }
 }
