@@ -16,7 +16,7 @@ use super::median::{median_distance, median_given};
 use super::term::{Each, MAX_KERNELS, Pick, Selector, Term, check_repeats, too_many};
 use super::text::{At, Fault, Name, Parsed, quoted_name};
 use crate::closest::closest;
-use crate::data::{Encoded, EncodedLayout, Encoding, FeatureSets, Gram, Kind, Samples, View};
+use crate::data::{Encoded, EncodedLayout, Encoding, FeatureSets, Gram, Kind, Samples, Scaler, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
 
@@ -27,17 +27,24 @@ const LISTED: usize = 8;
 pub const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
 
 /// The default bank of `auto`, which chooses among its alternatives: [`DEFAULT_BANK`]; fixed widths, for columns scaled to
-/// a standard deviation of 1; and [`DEFAULT_BANK`] with kernels on single columns.
+/// a standard deviation of 1; [`DEFAULT_BANK`] with kernels on single columns; and [`DEFAULT_BANK`] on columns in their own
+/// units.
 pub const AUTO_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3) | \
-    gaussian(median*2^-3..2^3), polynomial(1..3), gaussian(median*2^-2..2^2) each";
+    gaussian(median*2^-3..2^3), polynomial(1..3), gaussian(median*2^-2..2^2) each | \
+    gaussian(median*2^-3..2^3) unscaled, polynomial(1..3) unscaled";
 
 /// [`AUTO_BANK`] for tables with fewer than five times as many rows as columns: one width on each of them.
 pub const AUTO_BANK_OF_ONE_WIDTH: &str = "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3) | \
-    gaussian(median*2^-3..2^3), polynomial(1..3), gaussian(median) each";
+    gaussian(median*2^-3..2^3), polynomial(1..3), gaussian(median) each | \
+    gaussian(median*2^-3..2^3) unscaled, polynomial(1..3) unscaled";
 
 /// [`AUTO_BANK`] for tables with too many columns, or without the time for them.
-pub const AUTO_BANK_WITHOUT_COLUMNS: &str =
-    "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3)";
+pub const AUTO_BANK_WITHOUT_COLUMNS: &str = "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3) | \
+    gaussian(median*2^-3..2^3) unscaled, polynomial(1..3) unscaled";
+
+/// [`AUTO_BANK`] for data with views: [`DEFAULT_BANK_OF_VIEWS`], and the same on columns in their own units.
+pub const AUTO_BANK_OF_VIEWS: &str = "gaussian(median*2^-3..2^3) each view, polynomial(1..3) each view | \
+    gaussian(median*2^-3..2^3) each view unscaled, polynomial(1..3) each view unscaled";
 
 /// [`DEFAULT_BANK`] for data with views: the same kernels on each of them.
 pub const DEFAULT_BANK_OF_VIEWS: &str = "gaussian(median*2^-3..2^3) each view, polynomial(1..3) each view";
@@ -60,13 +67,15 @@ pub struct Layout<'a> {
     /// The median of each matrix of distances between the training rows, by name: see
     /// [`KernelBank::medians`](KernelBank::medians).
     pub medians: &'a [(String, f64)],
+    /// What columns were scaled by, for `unscaled` kernels; none for tables that are not all numbers.
+    pub units: Option<&'a Scaler>,
     /// Where the columns of a table that is not all numbers went.
     pub encoded: Option<EncodedLayout<'a>>,
 }
 
 /// A bank of kernels as text: see the [grammar](crate::kernel).
 ///
-/// Prints in canonical form (suffixes as `each`, `on`, `raw`, `centred`; single spaces) with numbers as the user
+/// Prints in canonical form (suffixes as `each`, `on`, `unscaled`, `raw`, `centred`; single spaces) with numbers as the user
 /// spelled them; that text parses back to an equal bank. Equality compares the canonical text, so `0.1` and `0.10`
 /// differ.
 ///
@@ -160,6 +169,16 @@ impl KernelBank {
         found.map(|gram| (gram.name().to_string(), median_given(gram.values(), rows))).collect()
     }
 
+    /// The rows in their own units, if a term is on these.
+    fn unscaled(&self, layout: &Layout<'_>, features: &Features) -> Parsed<Option<Features>> {
+        let Some(term) = self.terms.iter().find(|term| term.unscaled) else { return Ok(None) };
+        let Some(units) = layout.units else {
+            let message = "`unscaled` is for tables of numbers, and this one has columns of other kinds; leave it out";
+            return Err(Fault::new(term.at, message));
+        };
+        units.undo(features).map(Some).map_err(|error| Fault::new(term.at, error.to_string()))
+    }
+
     fn kernels(&self, layout: &Layout<'_>, features: &Features) -> Parsed<Resolved> {
         let lookup = Lookup::new(layout, features.n_cols());
         let mut total = 0usize;
@@ -172,6 +191,7 @@ impl KernelBank {
             }
             places.push(sets);
         }
+        let unscaled = self.unscaled(layout, features)?;
         let (mut medians, mut known) = (HashMap::new(), HashSet::new());
         let mut resolved =
             Resolved { kernels: Vec::with_capacity(total), notes: lookup.notes.take(), ..Resolved::default() };
@@ -188,7 +208,9 @@ impl KernelBank {
                 let median = if let Some(name) = term.gram() {
                     given(name)
                 } else if term.needs_median() {
-                    *medians.entry(columns.clone()).or_insert_with(|| median_distance(features, &columns))
+                    let rows = unscaled.as_ref().filter(|_| term.unscaled).unwrap_or(features);
+                    let median = medians.entry((columns.clone(), term.unscaled));
+                    *median.or_insert_with(|| median_distance(rows, &columns))
                 } else {
                     1.0
                 };

@@ -30,6 +30,7 @@ pub struct Kernel {
     columns: Columns,
     /// The name of the Gram matrix of a precomputed kernel.
     gram: Option<Arc<str>>,
+    unscaled: bool,
     raw: bool,
     centred: bool,
 }
@@ -75,7 +76,7 @@ impl Kernel {
     /// [`Kernel::new`] for parameters already checked.
     pub(super) fn unchecked(family: &'static Family, params: [f64; MAX_KERNEL_PARAMS]) -> Self {
         let raw = family.needs_raw();
-        Kernel { family, params, columns: Columns::all(), gram: None, raw, centred: false }
+        Kernel { family, params, columns: Columns::all(), gram: None, unscaled: false, raw, centred: false }
     }
 
     /// A kernel of a Gram-matrix family, on the matrix with this name; the first parameter if it has one.
@@ -108,6 +109,13 @@ impl Kernel {
     /// The same kernel without unit diagonal; affects only families that have both forms, such as `linear`.
     pub fn raw(mut self) -> Self {
         self.raw = true;
+        self
+    }
+
+    /// The same kernel on columns in their own units, as they were before they were scaled; a stack needs
+    /// [`Points::with_units`](crate::stack::Points::with_units) for it. Of no effect on a Gram matrix.
+    pub fn unscaled(mut self) -> Self {
+        self.unscaled = self.gram.is_none();
         self
     }
 
@@ -154,6 +162,11 @@ impl Kernel {
     /// The columns the kernel uses.
     pub fn columns(&self) -> &Columns {
         &self.columns
+    }
+
+    /// Whether it looks at columns in their own units. [`Kernel::between`] takes rows in these.
+    pub fn is_unscaled(&self) -> bool {
+        self.unscaled
     }
 
     /// Whether the kernel is `raw`.
@@ -241,6 +254,7 @@ impl Kernel {
             None => {}
         }
         f.write_str(place)?;
+        f.write_str(if self.unscaled { " unscaled" } else { "" })?;
         f.write_str(if self.raw { " raw" } else { "" })?;
         f.write_str(if self.centred { " centred" } else { "" })
     }
@@ -394,10 +408,11 @@ mod tests {
         fn parse_of_a_printed_kernel_is_the_same_kernel(
             kernel in any_kernel(),
             columns in prop::option::of(prop::collection::vec(0usize..40, 1..12)),
+            unscaled: bool,
             raw: bool,
             centred: bool,
         ) {
-            let mut kernel = kernel;
+            let mut kernel = if unscaled { kernel.unscaled() } else { kernel };
             if let Some(columns) = columns {
                 kernel = kernel.on(Columns::from_positions(columns)).unwrap();
             }

@@ -164,6 +164,7 @@ impl Parser<'_> {
             gram: None,
             each: None,
             on: None,
+            unscaled: false,
             raw: false,
             centred: false,
             encodings,
@@ -176,6 +177,10 @@ impl Parser<'_> {
         }
         self.suffixes(&mut term)?;
         pair_strands(&mut term)?;
+        if term.unscaled && (family.takes_gram() || !term.encodings.is_empty()) {
+            let message = "`unscaled` is for columns of numbers; this kernel takes something else: leave it out";
+            return Err(Fault::new(at, message));
+        }
         let name = family.name;
         if family.needs_raw() && !term.raw {
             let written = if family.params.is_empty() { name.to_string() } else { format!("{name}(...)") };
@@ -678,6 +683,7 @@ impl Parser<'_> {
                     }
                     again
                 }
+                "unscaled" => std::mem::replace(&mut term.unscaled, true),
                 "raw" => std::mem::replace(&mut term.raw, true),
                 "centred" => std::mem::replace(&mut term.centred, true),
                 "revcomp" if term.head.is_some() => std::mem::replace(&mut term.revcomp, true),
@@ -712,9 +718,9 @@ impl Parser<'_> {
     fn no_suffix(&mut self, at: usize, word: &str) -> Fault {
         self.at = at;
         let found = self.found();
-        let hint =
-            closest(word, ["each", "on", "raw", "centred"]).map_or(String::new(), |w| format!("; did you mean {w}?"));
-        Fault::new(at, format!("expected `,`, each, on, raw or centred, found {found}{hint}"))
+        let hint = closest(word, ["each", "on", "unscaled", "raw", "centred"])
+            .map_or(String::new(), |w| format!("; did you mean {w}?"));
+        Fault::new(at, format!("expected `,`, each, on, unscaled, raw or centred, found {found}{hint}"))
     }
 
     fn selector(&mut self) -> Parsed<Selector> {
@@ -861,7 +867,7 @@ mod tests {
             ("gaussian(", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
             ("gaussian()", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found `)`"),
             ("gaussian(1", 10, "expected `,` or `)`, found the end of the text"),
-            ("gaussian(1))", 11, "expected `,`, each, on, raw or centred, found `)`"),
+            ("gaussian(1))", 11, "expected `,`, each, on, unscaled, raw or centred, found `)`"),
             ("gaussian(1,)", 11, "expected a number above 0, found `)`"),
             ("gaussian(1;3)", 10, "a count follows a range, as in 2^-3..2^3; 10"),
             ("gaussian(0)", 9, "values must be above 0, found 0"),
@@ -916,10 +922,13 @@ mod tests {
             ("sigmoid(0.5)", 0, "sigmoid needs `raw`: it has no unit diagonal; write sigmoid(...) raw"),
             ("linear, sigmoid(0.5) centred", 8, "sigmoid needs `raw`: it has no unit diagonal; write sigmoid(...) raw"),
             ("gaussian(1) raw raw", 16, "`raw` stands twice; write it once"),
+            ("linear unscaled unscaled", 16, "`unscaled` stands twice; write it once"),
+            ("precomputed(G) unscaled", 0, "`unscaled` is for columns of numbers; this kernel takes something else: leave it out"),
+            ("overlap unscaled", 0, "`unscaled` is for columns of numbers; this kernel takes something else: leave it out"),
             ("gaussian(1) on a on b", 17, "`on` stands twice; write it once"),
-            ("gaussian(1) centered", 12, "expected `,`, each, on, raw or centred, found `centered`; did you mean centred?"),
-            ("gaussian(1) foo", 12, "expected `,`, each, on, raw or centred, found `foo`"),
-            ("gaussian(1) linear", 12, "expected `,`, each, on, raw or centred, found `linear`"),
+            ("gaussian(1) centered", 12, "expected `,`, each, on, unscaled, raw or centred, found `centered`; did you mean centred?"),
+            ("gaussian(1) foo", 12, "expected `,`, each, on, unscaled, raw or centred, found `foo`"),
+            ("gaussian(1) linear", 12, "expected `,`, each, on, unscaled, raw or centred, found `linear`"),
             ("gaussian(1) on", 14, "expected a view or [columns] after `on`, found the end of the text"),
             ("gaussian(1) on, linear", 14, "expected a view or [columns] after `on`, found `,`"),
             ("gaussian(1) on 3", 15, "positions stand in brackets; write on [3]"),
@@ -936,7 +945,7 @@ mod tests {
             ("gaussian(1) on [3, 0:5]", 19, "column 3 is selected twice; name it once"),
             ("gaussian(1) on [99999999999999999999]", 16, "position 99999999999999999999 is too large"),
             ("gaussian(1) on [\"abc]", 16, "the quote is not closed; add `\"` after the name"),
-            ("gaussian(1) on rna[0:5]", 18, "expected `,`, each, on, raw or centred, found `[`"),
+            ("gaussian(1) on rna[0:5]", 18, "expected `,`, each, on, unscaled, raw or centred, found `[`"),
             ("rational_quadratic(1, alpha 2)", 28, "expected `=` after `alpha`, found `2`"),
             ("rational_quadratic(1, alpha=2, 3)", 31, "values stand before `alpha=`"),
             ("rational_quadratic(1, alpha=2, alpha=3)", 31, "`alpha=` stands twice; write it once"),
@@ -984,6 +993,7 @@ mod tests {
     fn print_of_loose_text_is_canonical() {
         for (loose, canonical) in [
             (" gaussian ( 1 ,2 )raw each\ton[0 , 1 : 3]", "gaussian(1, 2) each on [0, 1:3] raw"),
+            ("linear raw unscaled on rna", "linear on rna unscaled raw"),
             ("linear centred on \"rna\" , linear", "linear on rna centred, linear"),
             ("gaussian( gamma = 2^-15 .. 2^15 ;300 )", "gaussian(gamma=2^-15..2^15; 300)"),
             ("gaussian(median * 1e-3..1E+2; 4)", "gaussian(median*1e-3..1E+2; 4)"),
@@ -1102,8 +1112,8 @@ mod tests {
             any_name().prop_map(|file| Some(Each::Set(file)))
         ];
         let on = prop::option::of(any_selector());
-        let of_columns = (any_values(), each, on, any::<bool>(), any::<bool>()).prop_map(
-            |((family, values, options), each, on, raw, centred)| {
+        let of_columns = (any_values(), each, on, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+            |((family, values, options), each, on, unscaled, raw, centred)| {
                 let (each, raw) = (each.map(|each| (At(0), each)), raw || family.needs_raw());
                 let (encodings, head, revcomp) = (vec![], None, false);
                 Term {
@@ -1114,6 +1124,7 @@ mod tests {
                     gram: None,
                     each,
                     on,
+                    unscaled,
                     raw,
                     centred,
                     encodings,
@@ -1125,8 +1136,22 @@ mod tests {
         let given = (any_name(), any::<bool>(), any::<bool>()).prop_map(|(name, raw, centred)| {
             let (family, values, gram) = (&precomputed::FAMILY, vec![], Some(name));
             let (options, each, on, encodings, head) = (vec![], None, None, vec![], None);
-            let revcomp = false;
-            Term { at: At(0), family, values, options, gram, each, on, raw, centred, encodings, head, revcomp }
+            let (unscaled, revcomp) = (false, false);
+            Term {
+                at: At(0),
+                family,
+                values,
+                options,
+                gram,
+                each,
+                on,
+                unscaled,
+                raw,
+                centred,
+                encodings,
+                head,
+                revcomp,
+            }
         });
         prop_oneof![4 => of_columns, 1 => given]
     }
@@ -1170,7 +1195,7 @@ mod tests {
         fn parse_of_any_tokens_does_not_panic(tokens in prop::collection::vec(
             prop::sample::select(vec![
                 "gaussian", "linear", "polynomial", "sigmoid", "(", ")", "[", "]", ",", ";", "..", ".", "*", "^", "2", "2^",
-                "-", "1e", "10", "median", "gamma", "=", " ", "each", "on", "raw", "centred", "set", "\"", ":", "é", "0",
+                "-", "1e", "10", "median", "gamma", "=", " ", "each", "on", "unscaled", "raw", "centred", "set", "\"", ":", "é", "0",
             ]), 0..16,
         )) {
             check_any(&tokens.concat());

@@ -36,8 +36,8 @@ mod text;
 pub const GRAMMAR: &str = include_str!("grammar.md");
 
 pub use bank::{
-    AUTO_BANK, AUTO_BANK_OF_ONE_WIDTH, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK,
-    DEFAULT_BANK_OF_VIEWS, KernelBank, Layout, Resolved,
+    AUTO_BANK, AUTO_BANK_OF_ONE_WIDTH, AUTO_BANK_OF_VIEWS, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK,
+    CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, KernelBank, Layout, Resolved,
 };
 pub use base::Base;
 pub use columns::Columns;

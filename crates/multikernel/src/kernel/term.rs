@@ -220,6 +220,7 @@ pub struct Term {
     pub(super) gram: Option<String>,
     pub(super) each: Option<(At, Each)>,
     pub(super) on: Option<Selector>,
+    pub(super) unscaled: bool,
     pub(super) raw: bool,
     pub(super) centred: bool,
     /// The features its columns become, one kernel for each; empty if they are taken as they are.
@@ -313,6 +314,7 @@ impl Term {
         // The features of `overlap` have the length they should have.
         let raw = self.raw || self.encodings.contains(&Encoding::Overlap);
         let kernel = if raw { kernel.raw() } else { kernel };
+        let kernel = if self.unscaled { kernel.unscaled() } else { kernel };
         if self.centred { kernel.centred() } else { kernel }
     }
 
@@ -461,7 +463,7 @@ impl fmt::Display for Selector {
 }
 
 impl fmt::Display for Term {
-    /// The canonical text: suffixes in the order `each`, `on`, `raw`, `centred`.
+    /// The canonical text: suffixes in the order `each`, `on`, `unscaled`, `raw`, `centred`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.head.as_deref().unwrap_or(self.family.name))?;
         for (i, value) in self.values.iter().enumerate() {
@@ -494,6 +496,7 @@ impl fmt::Display for Term {
             (None, _) => {}
         }
         f.write_str(if self.revcomp { " revcomp" } else { "" })?;
+        f.write_str(if self.unscaled { " unscaled" } else { "" })?;
         f.write_str(if self.raw { " raw" } else { "" })?;
         f.write_str(if self.centred { " centred" } else { "" })
     }

@@ -311,7 +311,7 @@ fn forms(kernels: &[&Kernel], views: &[KernelsOfView]) -> Vec<usize> {
     for (v, of_view) in views.iter().enumerate() {
         of_view.kernels.iter().filter(|&&m| m < kernels.len()).for_each(|&m| view[m] = Some(v));
     }
-    let kind = |kernel: &Kernel| (kernel.family().name, kernel.is_raw(), kernel.is_centred());
+    let kind = |kernel: &Kernel| (kernel.family().name, kernel.is_unscaled(), kernel.is_raw(), kernel.is_centred());
     let order = |m: usize| (kernels[m].rate().or(kernels[m].parameter()).unwrap_or_default(), m);
     let mut on_columns: HashMap<_, Vec<usize>> = HashMap::new();
     for (m, kernel) in kernels.iter().enumerate().filter(|(_, kernel)| kernel.gram().is_none()) {

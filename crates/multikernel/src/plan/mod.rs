@@ -18,6 +18,8 @@ mod session;
 mod share;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unscaled;
 mod views;
 
 pub use crate::run::Calibration;

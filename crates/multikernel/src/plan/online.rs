@@ -84,6 +84,14 @@ impl std::fmt::Debug for Online {
     }
 }
 
+/// A stream has no inner folds to choose parameters on.
+fn check_autos(plan: &Plan) -> Result<()> {
+    match plan.params().autos().first() {
+        Some(auto) => Err(Error::param(*auto, "auto needs inner folds, which a stream has not; set a number")),
+        None => Ok(()),
+    }
+}
+
 /// A stack of the kernels without points.
 fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool) -> Result<Stack> {
     let building = StackOptions {
@@ -92,11 +100,13 @@ fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool)
         sparse: false,
         ..StackOptions::new(pool)
     };
-    if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
+    let is_more = |kernel: &&Kernel| kernel.is_centred() || kernel.is_unscaled() || kernel.gram().is_some();
+    if let Some(kernel) = kernels.iter().find(is_more) {
         return Err(Error::param(
             "kernels",
             format!(
-                "{kernel} depends on all training rows, which a stream has not; leave out `centred`, `precomputed` and `distance`"
+                "{kernel} depends on all training rows, which a stream has not; leave out `centred`, `unscaled`, `precomputed` and \
+                 `distance`"
             ),
         ));
     }
@@ -116,6 +126,7 @@ impl Online {
     /// predict, also the mean and the standard deviation of these. Nothing else is learned from what is to be
     /// predicted: pass the rows to [`Online::learn`] or [`Online::learn_numbers`] next.
     pub fn begin(plan: &Plan, warmup: &Dataset, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
+        check_autos(plan)?;
         let samples = &warmup.samples;
         if !samples.views().is_empty() || !samples.grams().is_empty() {
             return Err(Error::input("a stream is one table: views and Gram matrices cannot be learned online"));
@@ -160,6 +171,7 @@ impl Online {
     /// with; the plan's method and parameters must then be the model's. Otherwise only its preprocessing, kernels and
     /// classes are taken, and [`Online::is_continued`] is false.
     pub fn from_model(model: Model, plan: &Plan, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
+        check_autos(plan)?;
         let (mut header, stream, points) =
             (model.header.clone(), model.learned.stream.clone(), model.kept.points.features().clone());
         if !header.views.is_empty() || !model.kept.diagonals.is_empty() {

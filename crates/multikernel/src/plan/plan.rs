@@ -15,8 +15,8 @@ use super::views::{Missing, Part};
 use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Standard, Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    AUTO_BANK, AUTO_BANK_OF_ONE_WIDTH, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK,
-    DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
+    AUTO_BANK, AUTO_BANK_OF_ONE_WIDTH, AUTO_BANK_OF_VIEWS, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK,
+    CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
 };
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
@@ -31,6 +31,8 @@ const MOST_ROWS_OF_COLUMNS: usize = 2_000;
 const KERNELS_OF_A_COLUMN: usize = 5;
 /// Rows for each column from which on it has a kernel of its own in the bank of one width.
 const ROWS_OF_A_COLUMN: usize = 2;
+/// Rows from which on `auto` also has kernels on columns in their own units.
+const FEWEST_ROWS_UNSCALED: usize = 50;
 
 /// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
 ///
@@ -203,7 +205,12 @@ impl Plan {
         let by_kind = (!samples.is_numeric()).then(|| bank_by_kind(own, samples).0);
         let own = match own {
             _ if by_kind.is_some() => by_kind.as_deref().unwrap_or_default(),
-            DEFAULT_BANK if !samples.views().is_empty() => DEFAULT_BANK_OF_VIEWS,
+            DEFAULT_BANK if !samples.views().is_empty() => match self.method().about().bank {
+                AUTO_BANK | AUTO_BANK_WITHOUT_COLUMNS if samples.grams().is_empty() => {
+                    self.with_or_without_unscaled(AUTO_BANK_OF_VIEWS, samples)
+                }
+                _ => DEFAULT_BANK_OF_VIEWS,
+            },
             CENTRED_BANK if !samples.views().is_empty() => CENTRED_BANK_OF_VIEWS,
             bank => bank,
         };
@@ -224,12 +231,23 @@ impl Plan {
                 && n_values <= MOST_VALUES_OF_COLUMNS
                 && rows_of_each * samples.n_features() <= samples.n_samples()
         };
-        match bank {
-            AUTO_BANK | AUTO_BANK_WITHOUT_COLUMNS if !is_plain => DEFAULT_BANK,
+        let bank = match bank {
+            AUTO_BANK | AUTO_BANK_WITHOUT_COLUMNS if !is_plain => return DEFAULT_BANK,
             AUTO_BANK if has_columns(KERNELS_OF_A_COLUMN) => AUTO_BANK,
             AUTO_BANK if has_columns(ROWS_OF_A_COLUMN) => AUTO_BANK_OF_ONE_WIDTH,
             AUTO_BANK => AUTO_BANK_WITHOUT_COLUMNS,
             bank => bank,
+        };
+        self.with_or_without_unscaled(bank, samples)
+    }
+
+    /// The bank of `auto` without its last alternative where columns are not scaled anyway, or where rows are so few that
+    /// more candidates only give chance more to choose from.
+    fn with_or_without_unscaled(&self, bank: &'static str, samples: &Samples) -> &'static str {
+        let offered = self.recipe.scale == Scale::Standard && samples.n_samples() >= FEWEST_ROWS_UNSCALED;
+        match bank.rsplit_once(" | ") {
+            Some((scaled, last)) if last.ends_with("unscaled") && !offered => scaled,
+            _ => bank,
         }
     }
 

@@ -89,7 +89,7 @@ impl<'a> Prepared<'a> {
         }
         let samples = &data.samples;
         let preprocessor = preparation.preprocessor(samples)?;
-        let mut points = Points::from(&preprocessor.apply_samples(samples)?);
+        let mut points = Points::from(&preprocessor.apply_samples(samples)?).with_units(preprocessor.units())?;
         let presence = presence(samples, preparation.missing)?;
         let scale_seconds = start.elapsed().as_secs_f64();
         let places = Places::of(&preprocessor);
@@ -237,7 +237,7 @@ fn those_left(alternatives: &[Vec<usize>], all: &[Kernel], left: &[Kernel]) -> V
 /// The names that the selectors of kernels refer to.
 pub(super) fn layout<'a>(preprocessor: &'a Preprocessor, medians: &'a [(String, f64)]) -> Layout<'a> {
     let (names, views) = (preprocessor.names(), preprocessor.views());
-    Layout { names, views, medians, encoded: preprocessor.layout() }
+    Layout { names, views, medians, units: preprocessor.units(), encoded: preprocessor.layout() }
 }
 
 /// The rows with the values of absent views missing again, so that the medians for widths leave them out.

@@ -4,7 +4,7 @@ use crate::data::{Target, bundled};
 use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::inner::*;
-use crate::run::{Control, Input, Observer, Params, Progress, Silent, Task};
+use crate::run::{Control, Input, Observer, Params, Progress, Rows, Silent, Task};
 
 #[test]
 fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
@@ -38,6 +38,58 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
             let worst = together.data().iter().zip(alone.data()).map(off).fold(0.0, f64::max);
             assert!(worst < 2e-2, "{method}, c = {}: decisions differ by {worst}", params.to_texts()["c"]);
         }
+    }
+}
+
+#[test]
+fn parameters_that_papers_tune_are_chosen_by_the_lowest_held_out_log_loss() {
+    let data = bundled("ionosphere").unwrap().select(&(0..351).step_by(6).collect::<Vec<_>>());
+    let pool = Pool::new(2).unwrap();
+    let few = [("chains", "1"), ("warmup", "5"), ("draws", "10"), ("prior", "paper")];
+    let published = [("variant", "gibbs"), ("loops", "2"), ("epochs", "1")];
+    let cases: [(&str, &str, usize, &[(&str, &str)]); 10] = [
+        ("cik", "lambda", 4, &[("frequencies", "20"), ("sweeps", "2"), ("epochs", "2")]),
+        ("ufomkl", "c", 4, &[]),
+        ("ufomkl", "alpha", 4, &[]),
+        ("bm3kl", "beta", 3, &few),
+        ("mklda", "r", 5, &[]),
+        ("mklda", "rho", 3, &[]),
+        ("mklda", "kappa0", 3, &published),
+        ("mklda", "theta0", 3, &published),
+        ("mklda", "mu0", 3, &published),
+        ("mklda", "sigma0", 3, &published),
+    ];
+    for (method, param, n, sets) in cases {
+        let mut plan = Plan::new(method).unwrap().set(param, "auto").unwrap();
+        for (name, value) in sets {
+            plan = plan.set(name, value).unwrap();
+        }
+        let mut silent = Silent;
+        let mut session = Session::new(&pool, &mut silent);
+        let prepared = plan.prepare(&data, &mut session).unwrap();
+        let rows = Rows::new(prepared.points.features(), None);
+        let input = prepared.stack().map_or(Input::Rows(&rows), Input::Stack);
+        let (labels, target, seed) = (&data.labels, &Target::Classes, 0);
+        let task = Task { input, labels, target, groups: None, views: &[], alternatives: &[], seed, pool: &pool };
+        let candidates = plan.params().candidates();
+        let tuned = tune(&candidates, &task, &Control::default(), &mut Silent).unwrap().unwrap();
+        assert_eq!((tuned.figure, tuned.figures.len()), ("log-loss", n), "{method} {param}");
+        // The figures by hand: each setting alone on the same folds.
+        let folds = folds(&task, Deal::Tune).unwrap();
+        let control = Control::default();
+        for (params, &figure) in candidates.iter().zip(&tuned.figures) {
+            let held_out = HeldOut { want: Want::Probabilities, task: &task, folds: &folds, control: &control };
+            let found = &held_out.all(std::slice::from_ref(params), &mut Silent).unwrap()[0];
+            let codes = data.labels.codes();
+            let is_own = found.rows().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            let by_hand = if is_own { log_loss(found, codes) } else { calibrated_log_loss(found, codes) };
+            assert!((figure - by_hand).abs() < 1e-9, "{method} {param}: {figure} {by_hand}");
+        }
+        let least = tuned.figures.iter().copied().fold(f64::INFINITY, f64::min);
+        let first = tuned.figures.iter().position(|&figure| figure == least);
+        assert_eq!(first, Some(tuned.best), "{method} {param}");
+        let model = plan.fit(&prepared, &mut session).unwrap();
+        assert_eq!(model.training().params()[param], candidates[tuned.best].to_texts()[param], "{method} {param}");
     }
 }
 

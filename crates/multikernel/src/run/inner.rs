@@ -219,7 +219,7 @@ pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
 
 /// The log-loss of the probabilities that held-out margins give by a map learned on them, which has two numbers for each
 /// class; infinite for margins that no map can be learned on.
-fn calibrated_log_loss(margins: &Matrix, codes: &[usize]) -> f64 {
+pub(crate) fn calibrated_log_loss(margins: &Matrix, codes: &[usize]) -> f64 {
     Calibration::fit(margins, codes).map_or(f64::INFINITY, |map| log_loss(&map.free(margins), codes))
 }
 

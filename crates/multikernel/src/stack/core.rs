@@ -131,6 +131,16 @@ fn room<T: Element>(n: usize, spare: &Spare) -> Option<Room<T>> {
     Some(Room { memory, past: false })
 }
 
+/// The background of each group, in the units that its kernels look at.
+fn backgrounds(groups: &[Group], points: &Points) -> Vec<Option<Vec<f64>>> {
+    let of = |unscaled: bool| {
+        let of_kind = groups.iter().filter(|group| group.unscaled == unscaled);
+        sparse::backgrounds(&points.features_of(unscaled), of_kind.map(|group| &group.columns)).into_iter()
+    };
+    let (mut scaled, mut unscaled) = (of(false), of(true));
+    groups.iter().map(|group| if group.unscaled { unscaled.next() } else { scaled.next() }.flatten()).collect()
+}
+
 impl Core {
     pub(super) fn new(
         kernels: &[Kernel],
@@ -141,10 +151,9 @@ impl Core {
     ) -> Core {
         let gated = left.is_gated() || right.as_ref().is_some_and(Points::is_gated);
         let layout = Arc::new(Layout::new(kernels, options.precision, !gated));
-        let columns = layout.groups.iter().map(|group| &group.columns);
-        let points = right.as_ref().unwrap_or(&left).features();
-        let plain = !options.sparse && matches!(points, Features::Dense(_));
-        let backgrounds = if plain { vec![None; layout.groups.len()] } else { sparse::backgrounds(points, columns) };
+        let points = right.as_ref().unwrap_or(&left);
+        let plain = !options.sparse && matches!(points.features(), Features::Dense(_));
+        let backgrounds = if plain { vec![None; layout.groups.len()] } else { backgrounds(&layout.groups, points) };
         Core {
             backgrounds,
             layout,

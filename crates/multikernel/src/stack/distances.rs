@@ -26,7 +26,8 @@ impl Distances {
         let background = sparse::backgrounds(points, std::iter::once(&columns)).pop().flatten();
         let n = points.n_rows();
         let all: Vec<usize> = (0..n).collect();
-        let group = Group { base: Base::SquaredDistance, columns, gram: None, slots: 0..0, radial: None };
+        let group =
+            Group { base: Base::SquaredDistance, columns, unscaled: false, gram: None, slots: 0..0, radial: None };
         let points = Points::from(points);
         let sides = Sides::new(&group, (&points, &all), (&points, &all), background.as_deref(), &mut Shared::default());
         Distances { sides, cut: Cut { n_rows: n, n_cols: n, symmetric: false } }

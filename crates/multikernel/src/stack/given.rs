@@ -1,9 +1,10 @@
 //! What is known about points besides their features: precomputed Gram matrices, and which views each point has.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::data::{Gram, Presence, View};
+use crate::data::{Gram, Presence, Scaler, View};
 use crate::error::{Error, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Base, Columns, Kernel};
@@ -23,6 +24,8 @@ pub struct Points {
     /// The row (and, for training points, column) of the Gram matrices for each point.
     at: Arc<[usize]>,
     known: Option<Arc<Known>>,
+    /// What the columns were scaled by, for `unscaled` kernels.
+    units: Option<Arc<Scaler>>,
 }
 
 /// Which views the points have, and the factors their kernels are multiplied by.
@@ -65,6 +68,34 @@ impl Points {
         }
         (self.grams, self.at) = (grams.into(), at.into());
         Ok(self)
+    }
+
+    /// The same points, whose columns were scaled so: `unscaled` kernels look at them as they were before. An error if there
+    /// are more or fewer columns.
+    pub fn with_units(mut self, units: Option<&Scaler>) -> Result<Points> {
+        if let Some(units) = units.filter(|units| units.mean().len() != self.features.n_cols()) {
+            let (found, known) = (self.features.n_cols(), units.mean().len());
+            return Err(Error::input(format!("the points have {found} columns, the scaler was learned on {known}")));
+        }
+        self.units = units.cloned().map(Arc::new);
+        Ok(self)
+    }
+
+    /// The features that a group of kernels looks at.
+    pub(super) fn features_of(&self, unscaled: bool) -> Cow<'_, Features> {
+        // Checked earlier: a stack of unscaled kernels is never built without units of as many columns.
+        let own = self.units.as_ref().filter(|_| unscaled).and_then(|units| units.undo(&self.features).ok());
+        own.map_or(Cow::Borrowed(&*self.features), Cow::Owned)
+    }
+
+    /// Checks that columns have units if a kernel looks at them unscaled.
+    pub(super) fn check_units(&self, kernels: &[Kernel]) -> Result<()> {
+        match kernels.iter().find(|kernel| kernel.is_unscaled()) {
+            Some(kernel) if self.units.is_none() => Err(Error::input(format!(
+                "{kernel} needs to know how its columns were scaled; give it with Points::with_units"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The same points with some views missing. `kernels` is the whole bank, over which `S` averages. A point for which
@@ -116,7 +147,8 @@ impl Points {
             })
         });
         let at = if self.at.is_empty() { Arc::default() } else { points.iter().map(|&i| self.at[i]).collect() };
-        Points { features: Arc::new(self.features.select_rows(points)), grams: self.grams.clone(), at, known }
+        let units = self.units.clone();
+        Points { features: Arc::new(self.features.select_rows(points)), grams: self.grams.clone(), at, known, units }
     }
 
     pub(super) fn with_features(&self, features: Features) -> Points {

@@ -43,6 +43,8 @@ pub(super) struct Slot {
 pub(super) struct Group {
     pub(super) base: Base,
     pub(super) columns: Columns,
+    /// Whether the columns are in their own units.
+    pub(super) unscaled: bool,
     /// The Gram matrix the base quantity is read from.
     pub(super) gram: Option<String>,
     pub(super) slots: Range<usize>,
@@ -136,7 +138,8 @@ impl Layout {
         let range = first..first + slots.len();
         self.slots.extend(slots);
         let (base, columns, gram) = (like.base(), like.columns().clone(), like.gram().map(str::to_string));
-        self.groups.push(Group { base, columns, gram, slots: range, radial });
+        let unscaled = like.is_unscaled();
+        self.groups.push(Group { base, columns, unscaled, gram, slots: range, radial });
     }
 
     /// The position of a slot among those of a tile in the store. Eight consecutive slots are an eighth of the tile
@@ -173,10 +176,11 @@ fn share(kernels: &[Kernel]) -> Vec<(&Kernel, Vec<usize>)> {
     let mut place = HashMap::new();
     let mut groups: Vec<(&Kernel, Vec<usize>)> = vec![];
     for (m, kernel) in kernels.iter().enumerate() {
-        let at = *place.entry((kernel.base(), kernel.columns(), kernel.gram())).or_insert_with(|| {
-            groups.push((kernel, vec![]));
-            groups.len() - 1
-        });
+        let at =
+            *place.entry((kernel.base(), kernel.columns(), kernel.is_unscaled(), kernel.gram())).or_insert_with(|| {
+                groups.push((kernel, vec![]));
+                groups.len() - 1
+            });
         groups[at].1.push(m);
     }
     groups

@@ -80,8 +80,8 @@ impl Pairs {
 /// Points shared by groups on the same columns.
 #[derive(Default)]
 pub(super) struct Shared<'a> {
-    dense: HashMap<&'a Columns, Arc<Dense>>,
-    sparse: HashMap<&'a Columns, Arc<SparsePairs>>,
+    dense: HashMap<(&'a Columns, bool), Arc<Dense>>,
+    sparse: HashMap<(&'a Columns, bool), Arc<SparsePairs>>,
 }
 
 impl Sides {
@@ -94,20 +94,24 @@ impl Sides {
         background: Option<&[f64]>,
         shared: &mut Shared<'a>,
     ) -> Sides {
-        let columns = &group.columns;
+        let (columns, key) = (&group.columns, (&group.columns, group.unscaled));
         let pairs = match (&group.gram, background) {
             (Some(name), _) => Pairs::Given(Given::new(name, (left, rows), (right, cols))),
             (None, None) => {
-                let dense = || Dense::new(columns, (left.features(), rows), (right.features(), cols)).into();
-                Pairs::Dense(shared.dense.entry(columns).or_insert_with(dense).clone())
+                let dense = || {
+                    let (left, right) = (left.features_of(group.unscaled), right.features_of(group.unscaled));
+                    Dense::new(columns, (&left, rows), (&right, cols)).into()
+                };
+                Pairs::Dense(shared.dense.entry(key).or_insert_with(dense).clone())
             }
             (None, Some(background)) => {
                 let sparse = || {
-                    let right = SparsePoints::new(right.features(), columns, background, cols, None);
-                    let left = SparsePoints::new(left.features(), columns, background, rows, Some(&right));
+                    let (left, right) = (left.features_of(group.unscaled), right.features_of(group.unscaled));
+                    let right = SparsePoints::new(&right, columns, background, cols, None);
+                    let left = SparsePoints::new(&left, columns, background, rows, Some(&right));
                     SparsePairs { left, right, background: Background::new(background) }.into()
                 };
-                Pairs::Sparse(shared.sparse.entry(columns).or_insert_with(sparse).clone())
+                Pairs::Sparse(shared.sparse.entry(key).or_insert_with(sparse).clone())
             }
         };
         let (left, right) = pairs.norms();

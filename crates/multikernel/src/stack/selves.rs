@@ -36,7 +36,7 @@ impl Stack {
         let plain: Vec<usize> = (0..kernels.len()).filter(|&m| kernels[m].gram().is_none()).collect();
         let of_rows: Vec<Kernel> = plain.iter().map(|&m| kernels[m].clone()).collect();
         let options = StackOptions { precision: core.precision, storage: Storage::Tiled, ..StackOptions::new(pool) };
-        let own = Points::from(left.features());
+        let own = left.ungated();
         let found = Stack::train(own, &of_rows, &options)?.diagonals(pool)?;
         let mut selves = Matrix::zeros(n, kernels.len());
         for (k, &m) in plain.iter().enumerate() {

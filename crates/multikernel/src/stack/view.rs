@@ -103,6 +103,7 @@ impl Stack {
     pub fn train(points: impl Into<Points>, kernels: &[Kernel], options: &StackOptions<'_>) -> Result<Stack> {
         let points = points.into();
         points.check_grams(kernels, None)?;
+        points.check_units(kernels)?;
         let n = points.n_points();
         let unknown = (points.n_unknown() > 0).then(|| {
             format!(
@@ -149,6 +150,8 @@ impl Stack {
             return Err(Error::input(format!("new rows have {found} features, training rows {needed}")));
         }
         new.check_grams(kernels, Some(&points))?;
+        new.check_units(kernels)?;
+        points.check_units(kernels)?;
         let centred = kernels.iter().map(Kernel::is_centred);
         if !centring.iter().map(Option::is_some).eq(centred) {
             return Err(Error::input("each centred kernel, and no other, needs the training means of its stack"));
@@ -171,13 +174,14 @@ impl Stack {
 
     /// The same kernels between other points, for learners that receive points one after the other: between `rows` and
     /// `columns`, or among `rows`. Nothing is stored, and each value depends on its two points alone. An error for
-    /// kernels that need more than that: centred kernels and Gram matrices.
+    /// kernels that need more than that: centred and unscaled kernels, and Gram matrices.
     pub fn of_points(&self, rows: &Matrix, columns: Option<&Points>) -> Result<Stack> {
         let kernels = &self.core.layout.kernels;
-        if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
+        let is_more = |kernel: &&Kernel| kernel.is_centred() || kernel.is_unscaled() || kernel.gram().is_some();
+        if let Some(kernel) = kernels.iter().find(is_more) {
             return Err(Error::input(format!(
-                "{kernel} depends on all training rows; a stream needs kernels of two rows alone: leave out `centred` and Gram \
-                 matrices"
+                "{kernel} depends on all training rows; a stream needs kernels of two rows alone: leave out `centred`, \
+                 `unscaled` and Gram matrices"
             )));
         }
         let (n_rows, n_columns) = (rows.n_rows(), columns.map_or(rows.n_rows(), Points::n_points));

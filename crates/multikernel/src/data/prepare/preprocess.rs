@@ -285,6 +285,12 @@ impl Preprocessor {
         plain.then_some(&self.scaler)
     }
 
+    /// What columns were scaled by, for kernels that take them in their own units; none for tables that are not all
+    /// numbers.
+    pub fn units(&self) -> Option<&Scaler> {
+        self.encoder.is_none().then_some(&self.scaler)
+    }
+
     /// Number of input columns.
     pub fn n_features(&self) -> usize {
         self.encoder.as_ref().map_or(self.incoming.len(), |encoder| encoder.names().len())

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::features::{Features, Sparse};
+use crate::linalg::Matrix;
 
 /// A mean and a scale per column: `(x - mean) / scale`.
 ///
@@ -97,6 +98,37 @@ impl Scaler {
             Features::Sparse(rows) => self.apply_sparse(rows).map(Features::from),
         };
         scaled.filter(|scaled| scaled.first_not_finite().is_none()).ok_or_else(|| self.too_far(rows))
+    }
+
+    /// Scaled rows in their own units again: `x scale + mean`, the inverse of [`Scaler::apply`] up to rounding. A
+    /// different number of columns is an error.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, data::Scaler};
+    /// let rows = Matrix::from_vec(2, 1, vec![1.0, 3.0])?.into();
+    /// let scaler = Scaler::fit(&rows)?;
+    /// assert_eq!(scaler.undo(&scaler.apply(&rows)?)?, rows);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn undo(&self, rows: &Features) -> Result<Features> {
+        if rows.n_cols() != self.mean.len() {
+            let (found, known) = (rows.n_cols(), self.mean.len());
+            return Err(Error::input(format!("the rows have {found} columns, the scaler was learned on {known}")));
+        }
+        // A value below the rounding of its mean was 0: a row of zeros has no direction, and must have none here.
+        let own = |j: usize, value: f64| {
+            let own = value * self.scale[j] + self.mean[j];
+            if own.abs() <= 4.0 * f64::EPSILON * self.mean[j].abs() { 0.0 } else { own }
+        };
+        Ok(match rows {
+            Features::Dense(rows) => {
+                Matrix::from_fn(rows.n_rows(), rows.n_cols(), |i, j| own(j, rows.get(i, j))).into()
+            }
+            Features::Sparse(rows) => {
+                let background = rows.background().iter().enumerate().map(|(j, &value)| own(j, value)).collect();
+                rows.map(own, background).into()
+            }
+        })
     }
 
     /// `None` if the background of a column is needed and cannot be scaled.

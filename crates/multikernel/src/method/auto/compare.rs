@@ -104,6 +104,11 @@ fn losses(predicted: &Matrix, task: &Task<'_>, folds: &[Split]) -> Vec<f64> {
     }
 }
 
+/// The mean loss of held-out predictions.
+pub(super) fn loss_of(predicted: &Matrix, task: &Task<'_>, folds: &[Split]) -> f64 {
+    mean(&losses(predicted, task, folds))
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -1,6 +1,8 @@
-//! The road beyond N x N: kernel logistic regression (`mklr`) whose sample weights are on landmarks alone.
+//! The road beyond N x N: kernel logistic regression (`mklr`), of numbers and times too, whose sample weights are on landmarks
+//! alone.
 
 use super::candidate::{Candidate, Part, Rule};
+use super::compare::loss_of;
 use super::{Auto, Effort};
 use crate::data::Target;
 use crate::error::{Error, Result};
@@ -8,17 +10,20 @@ use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::method::sample::sample;
 use crate::method::svc::ClassWeights;
-use crate::method::svimkl::Fit;
+use crate::method::svimkl::{Fit, LAMBDAS};
 use crate::method::{Mklr, SviMklEnd, Weighting};
 use crate::pool::Pool;
+use crate::run::inner::{self, Deal, HeldOut, Want};
 use crate::run::{
-    Additive, Coefficients, Control, Explain, Input, Predict, Probabilistic, Progress, Regressor, State, Survival, Task,
+    Additive, Coefficients, Control, Explain, Input, Params, Predict, Probabilistic, Progress, Regressor, Silent,
+    State, Survival, Task,
 };
 
 /// What a candidate is trained as on landmarks.
 pub(super) struct OnLandmarks<'a> {
     pub(super) candidate: &'a Candidate,
-    pub(super) c: f64,
+    /// How much wiggly functions cost.
+    pub(super) lambda: f64,
     pub(super) auto: &'a Auto,
 }
 
@@ -26,39 +31,67 @@ pub(super) struct OnLandmarks<'a> {
 /// columns were worth it, does better on some of the rows.
 const MOST_KERNELS: usize = 20;
 
-/// Whether there are landmarks for a candidate and the target of the task: for classes, whose c says how smooth functions
-/// are. They know no class weights.
-pub(super) fn are_for(auto: &Auto, candidate: &Candidate, task: &Task<'_>) -> bool {
-    candidate.kernels.len() <= MOST_KERNELS
-        && auto.class_weights == ClassWeights::None
-        && *task.target == Target::Classes
+/// Whether there are landmarks for a candidate: not with class weights, which they do not know.
+pub(super) fn are_for(auto: &Auto, candidate: &Candidate) -> bool {
+    candidate.kernels.len() <= MOST_KERNELS && auto.class_weights == ClassWeights::None
 }
 
-/// How many landmarks there are.
-pub(super) fn n_landmarks(auto: &Auto) -> usize {
-    match auto.effort {
+/// How many landmarks there are. Numbers have twice as many: they have to be met, while classes are told apart by a
+/// boundary.
+pub(super) fn n_landmarks(auto: &Auto, task: &Task<'_>) -> usize {
+    let n = match auto.effort {
         Effort::Quick => 250,
         Effort::Normal => 500,
         Effort::Thorough => 1000,
-    }
+    };
+    if let Target::Numbers(_) = task.target { 2 * n } else { n }
 }
 
 /// The rows trained on: all, or as many as memory has room for. Of n rows and m landmarks `mklr` holds 3 n m + 3 m^2
-/// numbers, 8 for each row, kernel and class, and 8 for each landmark, kernel and thread.
+/// numbers, 8 for each row, kernel and function, and 8 for each landmark, kernel and thread.
 pub(super) fn rows(auto: &Auto, candidate: &Candidate, task: &Task<'_>) -> Result<Vec<usize>> {
-    let (m, n_kernels) = (n_landmarks(auto) as u64, candidate.kernels.len() as u64);
-    let of_a_row = 3 * m + 8 * n_kernels * task.labels.n_classes() as u64;
+    let (m, n_kernels) = (n_landmarks(auto, task) as u64, candidate.kernels.len() as u64);
+    let of_a_row = 3 * m + 8 * n_kernels * task.n_outputs() as u64;
     let fixed = 3 * m * m + 8 * m * n_kernels * task.pool.n_threads() as u64;
     let most = (task.stack()?.room() / 8).saturating_sub(fixed) / of_a_row;
     Ok(sample(task.labels, usize::try_from(most).unwrap_or(usize::MAX).max(1)))
 }
 
 impl OnLandmarks<'_> {
-    /// Uniform weights stay so; those of other rules are learned anew, on all rows. The penalty is that of the chosen c:
-    /// `c sum loss + |f|^2 / 2` has the optimum of `sum loss + lambda |f|^2` with `lambda = 1 / (2 c)`.
-    fn mklr(&self) -> Mklr {
+    /// Uniform weights stay so; those of other rules are learned anew, on all rows.
+    fn mklr(&self, task: &Task<'_>) -> Mklr {
         let weights = if self.candidate.rule == Rule::Average { Weighting::Uniform } else { Weighting::Learned };
-        Mklr { lambda: 0.5 / self.c, weights, landmarks: n_landmarks(self.auto), tol: TOLERANCE, ..Mklr::default() }
+        let landmarks = n_landmarks(self.auto, task);
+        Mklr { lambda: self.lambda, weights, landmarks, tol: TOLERANCE, ..Mklr::default() }
+    }
+
+    /// The penalty, given the c of the candidate. For classes it is that of c: `c sum loss + |f|^2 / 2` has the optimum of
+    /// `sum loss + lambda |f|^2` with `lambda = 1 / (2 c)`. Numbers and times have no c: theirs is the value of `lambda=auto` with
+    /// the lowest loss on the inner folds on which candidates are compared. It is a ratio of variances, the same for any
+    /// number of rows.
+    pub(super) fn lambda(
+        candidate: &Candidate,
+        c: f64,
+        auto: &Auto,
+        task: &Task<'_>,
+        control: &Control,
+    ) -> Result<f64> {
+        if *task.target == Target::Classes {
+            return Ok(0.5 / c);
+        }
+        let method = |&lambda: &f64| Params::new(Box::new(OnLandmarks { candidate, lambda, auto }.mklr(task)));
+        let settings = LAMBDAS.iter().map(method).collect::<Result<Vec<Params>>>()?;
+        let mut kernels = candidate.kernels.clone();
+        kernels.sort_unstable();
+        let part = Part::new(task, &Part::rows(auto, task), &kernels)?;
+        let part = part.task(task);
+        let folds = inner::folds(&part, Deal::Choose)?;
+        let held_out = HeldOut { want: Want::Scores, task: &part, folds: &folds, control };
+        let found = held_out.all(&settings, &mut Silent)?;
+        let losses: Vec<f64> = found.iter().map(|predicted| loss_of(predicted, &part, &folds)).collect();
+        // Of equals the first, which is the smoothest.
+        let best = (0..losses.len()).rev().min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(0);
+        Ok(LAMBDAS[best])
     }
 
     /// Its kernels in the order of the bank.
@@ -75,21 +108,21 @@ impl OnLandmarks<'_> {
     }
 
     pub(super) fn init(&self, task: &Task<'_>) -> Result<Fit> {
-        self.with_part(task, |part, _| <Fit as State<Mklr>>::init(&self.mklr(), part))
+        self.with_part(task, |part, _| <Fit as State<Mklr>>::init(&self.mklr(task), part))
     }
 
     pub(super) fn step(&self, fit: &mut Fit, task: &Task<'_>, control: &Control) -> Result<Progress> {
-        self.with_part(task, |part, _| <Fit as State<Mklr>>::step(fit, &self.mklr(), part, control))
+        self.with_part(task, |part, _| <Fit as State<Mklr>>::step(fit, &self.mklr(task), part, control))
     }
 
     pub(super) fn check(&self, fit: &Fit, task: &Task<'_>) -> Result<()> {
-        self.with_part(task, |part, _| <Fit as State<Mklr>>::check(fit, &self.mklr(), part))
+        self.with_part(task, |part, _| <Fit as State<Mklr>>::check(fit, &self.mklr(task), part))
     }
 
     pub(super) fn finish(&self, fit: Fit, task: &Task<'_>) -> Result<LandmarkModel> {
         let n_kernels = task.stack()?.n_kernels();
         self.with_part(task, |part, rows| {
-            let model = <Fit as State<Mklr>>::finish(fit, &self.mklr(), part)?;
+            let model = <Fit as State<Mklr>>::finish(fit, &self.mklr(task), part)?;
             LandmarkModel::new(model, self.kernels(), rows, n_kernels)
         })
     }

@@ -25,6 +25,8 @@ pub(super) struct Member {
     spread: f64,
     /// What takes the machine's place where rows are too many for it.
     landmarks: Option<Box<Fit>>,
+    /// The penalty of that; none before it is chosen.
+    lambda: Option<f64>,
     warning: Option<String>,
 }
 
@@ -42,6 +44,7 @@ impl Codec for Member {
         let mut record = Record::default();
         record.put("spread", &self.spread);
         record.put("warning", &self.warning);
+        record.put("lambda", &self.lambda.into_iter().collect::<Vec<f64>>());
         match &self.rule {
             RuleState::Untouched => {}
             RuleState::Evidence(state) => record.put_record("evidence", state.encode()),
@@ -65,7 +68,15 @@ impl Codec for Member {
         };
         let machine = of("machine").map(|machine| EndState::decode(&machine)).transpose()?;
         let landmarks = of("landmarks").map(|fit| Fit::decode(&fit).map(Box::new)).transpose()?;
-        Ok(Member { rule, machine, spread: record.take("spread")?, landmarks, warning: record.take("warning")? })
+        let lambda: Vec<f64> = record.take("lambda")?;
+        Ok(Member {
+            rule,
+            machine,
+            spread: record.take("spread")?,
+            landmarks,
+            lambda: lambda.first().copied(),
+            warning: record.take("warning")?,
+        })
     }
 }
 
@@ -89,8 +100,8 @@ impl As<'_> {
         Alignf { c: self.c, class_weights: self.auto.class_weights.clone(), ..Default::default() }
     }
 
-    fn on_landmarks(&self) -> OnLandmarks<'_> {
-        OnLandmarks { candidate: self.candidate, c: self.c, auto: self.auto }
+    fn on_landmarks(&self, lambda: f64) -> OnLandmarks<'_> {
+        OnLandmarks { candidate: self.candidate, lambda, auto: self.auto }
     }
 
     /// The weights of its kernels as weights of all kernels of the bank.
@@ -124,7 +135,10 @@ pub(super) fn is_beyond(task: &Task<'_>) -> Result<bool> {
 
 /// Whether a candidate has landmarks in place of the machine.
 pub(super) fn has_landmarks(auto: &Auto, candidate: &Candidate, task: &Task<'_>) -> Result<bool> {
-    Ok(landmarks::are_for(auto, candidate, task) && is_beyond(task)?)
+    // Where memory is so tight that there would be landmarks for fewer rows than the machine takes, the machine is better.
+    Ok(landmarks::are_for(auto, candidate)
+        && is_beyond(task)?
+        && landmarks::rows(auto, candidate, task)?.len() > most_trained(task)?)
 }
 
 /// Calls `f` with the task on the rows that machines are trained on.
@@ -142,10 +156,14 @@ impl Member {
     /// One step of the rule or of the machine.
     pub(super) fn step(&mut self, role: &As<'_>, task: &Task<'_>, control: &Control) -> Result<Progress> {
         if has_landmarks(role.auto, role.candidate, task)? {
+            let Some(lambda) = self.lambda else {
+                self.lambda = Some(OnLandmarks::lambda(role.candidate, role.c, role.auto, task, control)?);
+                return Ok(Progress::of(0, 1));
+            };
             if let Some(fit) = &mut self.landmarks {
-                return role.on_landmarks().step(fit, task, control);
+                return role.on_landmarks(lambda).step(fit, task, control);
             }
-            self.landmarks = Some(Box::new(role.on_landmarks().init(task)?));
+            self.landmarks = Some(Box::new(role.on_landmarks(lambda).init(task)?));
             return Ok(Progress::of(0, 1));
         }
         if let Some(machine) = &mut self.machine {
@@ -197,10 +215,15 @@ impl Member {
         })
     }
 
+    /// The penalty of its landmarks, if it has them.
+    pub(super) fn lambda(&self) -> Option<f64> {
+        self.lambda
+    }
+
     /// Whether a stored member fits the task.
     pub(super) fn check(&self, role: &As<'_>, task: &Task<'_>) -> Result<()> {
-        if let Some(fit) = &self.landmarks {
-            return role.on_landmarks().check(fit, task);
+        if let (Some(fit), Some(lambda)) = (&self.landmarks, self.lambda) {
+            return role.on_landmarks(lambda).check(fit, task);
         }
         if let Some(machine) = &self.machine {
             let svc = scaled(role.average().svc(), self.spread);
@@ -218,8 +241,8 @@ impl Member {
 
     /// The model, from all rows or, if it was stopped before there was one, from a sample.
     pub(super) fn finish(self, role: &As<'_>, task: &Task<'_>) -> Result<MemberModel> {
-        if let Some(fit) = self.landmarks {
-            return role.on_landmarks().finish(*fit, task).map(|model| MemberModel::Landmarks(Box::new(model)));
+        if let (Some(fit), Some(lambda)) = (self.landmarks, self.lambda) {
+            return role.on_landmarks(lambda).finish(*fit, task).map(|model| MemberModel::Landmarks(Box::new(model)));
         }
         let svc: Svc = role.average().svc();
         if let Some(machine) = self.machine.filter(EndState::is_begun) {

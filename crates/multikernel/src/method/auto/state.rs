@@ -123,6 +123,7 @@ impl State<Auto> for AutoState {
         }
         let mut models = vec![];
         let mut maps = vec![];
+        let lambda = self.members.first().and_then(Member::lambda);
         for (k, member) in std::mem::take(&mut self.members).into_iter().enumerate() {
             let model = member.finish(&self.role(k, &candidates, auto), task)?;
             // Logistic regression has probabilities of its own.
@@ -132,8 +133,10 @@ impl State<Auto> for AutoState {
             models.push(model);
         }
         verdict.kept = self.kept;
-        let compared = compared(&candidates, &self.tried, &verdict.kept, task);
-        let told = told(&candidates, &compared, &verdict, auto, task)?;
+        let compared = compared(&candidates, &self.tried, &verdict.kept, task)?;
+        let mut told = told(&compared, &verdict, auto, task);
+        let best = verdict.kept.first().map_or(&candidates[0], |&k| &candidates[k]);
+        told.extend(trained_on(best, lambda, auto, task)?.map(|on| ("trained on".into(), on)));
         AutoModel::new(models, maps, told, compared)
     }
 }
@@ -156,10 +159,11 @@ impl Loss {
 }
 
 /// The candidates as they are called, with what inner folds found of them.
-fn compared(candidates: &[Candidate], tried: &[Tried], kept: &[usize], task: &Task<'_>) -> Compared {
-    let n_banks = task.alternatives.len();
+fn compared(candidates: &[Candidate], tried: &[Tried], kept: &[usize], task: &Task<'_>) -> Result<Compared> {
+    let (n_banks, all) = (task.alternatives.len(), task.stack()?.kernels());
     let name = |(k, Candidate { bank, kernels, rule }): (usize, &Candidate)| {
-        let bank = if n_banks > 1 { format!("bank {}, ", bank + 1) } else { String::new() };
+        let unscaled = if kernels.iter().all(|&m| all[m].is_unscaled()) { " unscaled" } else { "" };
+        let bank = if n_banks > 1 { format!("bank {}{unscaled}, ", bank + 1) } else { String::new() };
         let n = kernels.len();
         let c = match (tried.get(k), task.target) {
             (Some(tried), Target::Classes) => format!(", c = {}", tried.c),
@@ -167,22 +171,16 @@ fn compared(candidates: &[Candidate], tried: &[Tried], kept: &[usize], task: &Ta
         };
         format!("{} ({bank}{n} kernel{}{c})", rule.word(), if n == 1 { "" } else { "s" })
     };
-    Compared {
+    Ok(Compared {
         metric: Loss::of(task).name.into(),
         candidates: candidates.iter().enumerate().map(name).collect(),
         losses: (0..candidates.len()).map(|k| tried.get(k).map_or(f64::INFINITY, |tried| tried.loss)).collect(),
         kept: kept.to_vec(),
-    }
+    })
 }
 
 /// What was done, in a few lines: name and value.
-fn told(
-    candidates: &[Candidate],
-    compared: &Compared,
-    verdict: &Verdict,
-    auto: &Auto,
-    task: &Task<'_>,
-) -> Result<Vec<(String, String)>> {
+fn told(compared: &Compared, verdict: &Verdict, auto: &Auto, task: &Task<'_>) -> Vec<(String, String)> {
     let Compared { metric, candidates: names, losses, .. } = compared;
     let measured: Vec<String> = names
         .iter()
@@ -195,14 +193,19 @@ fn told(
     } else if measured.is_empty() {
         "not compared: no inner folds were made".into()
     } else {
-        format!("held-out {metric} (inner, optimistic): {}", measured.join("; "))
+        let n = measured.len();
+        format!(
+            "{n} tried on inner folds of the training rows; {metric} of held-out rows, lower is better (optimistic: the \
+             lowest is chosen): {}",
+            measured.join("; ")
+        )
     };
     let mut told = vec![("candidates".into(), candidates_are)];
     told.push((
         "kept".into(),
         match verdict.kept.as_slice() {
             [first, second] => format!(
-                "the mean of the probabilities of {} and {}: {metric} {:.4} (inner, optimistic)",
+                "the mean of the probabilities of {} and {}: {metric} {:.4} on the same folds",
                 names[*first], names[*second], verdict.loss
             ),
             kept => kept.iter().map(|&k| names[k].clone()).collect::<Vec<_>>().join(" and "),
@@ -216,18 +219,17 @@ fn told(
             format!("{n} of {all} rows, evenly from each class; weights were learned there too"),
         ));
     }
-    let best = verdict.kept.first().map_or(&candidates[0], |&k| &candidates[k]);
-    told.extend(trained_on(best, auto, task)?.map(|on| ("trained on".into(), on)));
-    Ok(told)
+    told
 }
 
 /// What the model was trained on, where it is not the kernel between all rows.
-fn trained_on(best: &Candidate, auto: &Auto, task: &Task<'_>) -> Result<Option<String>> {
+fn trained_on(best: &Candidate, lambda: Option<f64>, auto: &Auto, task: &Task<'_>) -> Result<Option<String>> {
     let all = task.n_samples();
     let on = if has_landmarks(auto, best, task)? {
         let n = landmarks::rows(auto, best, task)?.len();
         let part = if n < all { format!("{n} of {all}") } else { format!("all {all}") };
-        Some(format!("{part} rows with {} landmarks (mklr)", landmarks::n_landmarks(auto)))
+        let lambda = lambda.map_or(String::new(), |lambda| format!(", lambda = {lambda}"));
+        Some(format!("{part} rows with {} landmarks (mklr{lambda})", landmarks::n_landmarks(auto, task)))
     } else {
         let n = trained(task)?.len();
         (n < all).then(|| format!("{n} of {all} rows"))
@@ -239,12 +241,15 @@ fn trained_on(best: &Candidate, auto: &Auto, task: &Task<'_>) -> Result<Option<S
 fn words(Gain { mean, half_width }: Gain, loss: &str) -> String {
     let (low, high) = (mean - half_width, mean + half_width);
     let verdict = if low > 0.0 {
-        "gained"
+        "better than equal ones"
     } else if high < 0.0 {
-        "lost"
+        "worse than equal ones"
     } else {
-        "gained nothing that can be told from chance"
+        "not clearly different from equal ones"
     };
     // As a change of the loss: lower is better.
-    format!("{verdict}: {loss} {:+.4} [{:+.4}, {:+.4}] against uniform ones (inner, optimistic)", -mean, -high, -low)
+    format!(
+        "{verdict}: {loss} {:+.4}, 95 % interval [{:+.4}, {:+.4}], on the same folds (optimistic)",
+        -mean, -high, -low
+    )
 }

@@ -155,6 +155,10 @@ impl Method for Bm3kl {
     fn targets(&self) -> &'static [TargetKind] {
         &[TargetKind::Classes, TargetKind::Numbers]
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl State<Bm3kl> for Bm3klState {

@@ -65,8 +65,9 @@ clustering_params! {
         likelihood: MachineLikelihood = MachineLikelihood::Normalised, Allowed::OneOf(MachineLikelihood::WORDS);
         /// random frequencies of each machine; it has a cosine and a sine of each as features
         frequencies: usize = 384, Allowed::Whole(1, 100_000);
-        /// penalty on the weights of machines, per row; auto chooses on inner folds, which numbers with much noise need
-        lambda: f64 = 1e-4, Allowed::NumberOrAuto(0.0, 1e3, &[0.1, 0.01, 0.001, 1e-4]);
+        /// penalty on the weights of machines, per row; auto chooses among 0.1, 0.01, 0.001, 1e-4 and 1e-5, of which numbers
+        /// with much noise need the large ones
+        lambda: f64 = 1e-4, Allowed::NumberOrAuto(0.0, 1e3, &[0.1, 0.01, 0.001, 1e-4, 1e-5]);
         /// steps of machines: adam, sized for every parameter, or sgd, the gradient times a learning rate, as published,
         /// which needs rates of its own
         optimiser: Optimiser = Optimiser::Adam, Allowed::OneOf(Optimiser::WORDS);
@@ -193,6 +194,10 @@ impl Method for Cik {
 
     fn tuned_targets(&self) -> &'static [TargetKind] {
         &[TargetKind::Classes, TargetKind::Numbers]
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
     }
 }
 

@@ -35,6 +35,9 @@ choice! {
     }
 }
 
+/// What `auto` chooses a number of the hyper-priors from.
+const PRIORS: &[f64] = &[10.0, 1.0, 0.1];
+
 params! {
     /// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class
     /// has its own kernel weights; [`ModelKernels::class_weights`](crate::plan::ModelKernels::class_weights) shows
@@ -71,10 +74,11 @@ params! {
     pub struct MklDa {
         /// stable: ridges from the norms, scale fixed; published: sampled as printed; gibbs: sampled, weights rescaled
         variant: MklDaVariant = MklDaVariant::Stable, Allowed::OneOf(MklDaVariant::WORDS);
-        /// stable: how far the margin outweighs the norms; a stream is learned at the raw margin epochs/r
-        r: f64 = 10.0, Allowed::Positive;
-        /// stable: evenness of the kernel weights
-        rho: f64 = 1.0, Allowed::Positive;
+        /// stable: how far the margin outweighs the norms; a stream is learned at the raw margin epochs/r; auto chooses
+        /// among 1, 3, 10, 30 and 100
+        r: f64 = 10.0, Allowed::PositiveOrAuto(&[1.0, 3.0, 10.0, 30.0, 100.0]);
+        /// stable: evenness of the kernel weights; auto chooses among 10, 1 and 0.1
+        rho: f64 = 1.0, Allowed::PositiveOrAuto(&[10.0, 1.0, 0.1]);
         /// passes over the rows in each loop; of a stream, see r
         epochs: usize = 3, Allowed::Whole(1, 1000);
         /// times the ridges are found anew; not on streams
@@ -85,14 +89,15 @@ params! {
         landmarks: usize = 0, Allowed::Whole(0, 20_000);
         /// whether rows are drawn with replacement, as published, instead of each once in an epoch; not on streams
         replacement: bool = false, Allowed::OneOf(&["no", "yes"]);
-        /// published, gibbs: shape of the gamma prior of alpha, the ridge common to all kernels
-        kappa0: f64 = 1.0, Allowed::Number(1e-6, 1e6);
+        /// published, gibbs: shape of the gamma prior of alpha, the ridge common to all kernels; auto chooses among 10, 1
+        /// and 0.1, as for the next three
+        kappa0: f64 = 1.0, Allowed::NumberOrAuto(1e-6, 1e6, PRIORS);
         /// published, gibbs: scale of the gamma prior of alpha
-        theta0: f64 = 1.0, Allowed::Number(1e-9, 1e9);
+        theta0: f64 = 1.0, Allowed::NumberOrAuto(1e-9, 1e9, PRIORS);
         /// published, gibbs: mean of the normal prior of beta, the weight of the group norm
-        mu0: f64 = 1.0, Allowed::Number(-1e9, 1e9);
+        mu0: f64 = 1.0, Allowed::NumberOrAuto(-1e9, 1e9, PRIORS);
         /// published, gibbs: standard deviation of the normal prior of beta
-        sigma0: f64 = 1.0, Allowed::Number(1e-9, 1e9);
+        sigma0: f64 = 1.0, Allowed::NumberOrAuto(1e-9, 1e9, PRIORS);
     }
 }
 
@@ -121,6 +126,14 @@ impl Method for MklDa {
     fn targets(&self) -> &'static [TargetKind] {
         // Numbers need the scale of the weights, which only one variant keeps.
         if self.variant == MklDaVariant::Stable { TARGETS } else { &[TargetKind::Classes] }
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        self.targets()
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
     }
 
     fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {

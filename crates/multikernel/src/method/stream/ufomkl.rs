@@ -27,10 +27,10 @@ params! {
     /// it, so that no step leads past the number, however small lambda t still is. On a stream `f = sum_n c_n k(x_n, x)`
     /// and `s = min(c / sqrt(t), (|y - f(x)| - epsilon) / k(x, x))`.
     pub struct UfoMkl {
-        /// trade-off: lambda is 1/(c N), on a stream 1/(c t)
-        c: f64 = 1.0, Allowed::Number(1e-6, 1e9);
-        /// weight of the group norm: above 0, kernels drop out altogether
-        alpha: f64 = 0.0, Allowed::Number(0.0, 1000.0);
+        /// trade-off: lambda is 1/(c N), on a stream 1/(c t); auto chooses among 0.1, 1, 10 and 100
+        c: f64 = 1.0, Allowed::NumberOrAuto(1e-6, 1e9, &[0.1, 1.0, 10.0, 100.0]);
+        /// weight of the group norm: above 0, kernels drop out altogether; auto chooses among 1, 0.1, 0.01 and 0
+        alpha: f64 = 0.0, Allowed::NumberOrAuto(0.0, 1000.0, &[1.0, 0.1, 0.01, 0.0]);
         /// passes over the rows
         epochs: usize = 5, Allowed::Whole(1, 1000);
         /// numbers: residuals up to this cost nothing, in standard deviations of the target
@@ -58,6 +58,14 @@ impl Method for UfoMkl {
 
     fn targets(&self) -> &'static [TargetKind] {
         TARGETS
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
     }
 
     fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {

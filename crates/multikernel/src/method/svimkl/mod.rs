@@ -30,8 +30,9 @@ use loss::{Loss, n_functions, poisson_loss};
 pub use model::LogisticModel;
 use objective::{Objective, Prior};
 use scale::IDENTITY;
+pub(super) use settings::LAMBDAS;
 pub use settings::{BoundSolver, Indefinite, WeightFamily};
-use settings::{LAMBDAS, Settings, logistic_params};
+use settings::{Settings, logistic_params};
 pub(super) use state::Fit;
 
 use super::ends::partial_log_likelihood;

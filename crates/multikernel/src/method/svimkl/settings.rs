@@ -8,7 +8,7 @@ use crate::method::Weighting;
 use crate::run::choice;
 
 /// From smooth to wiggly, so that ties go to the smoothest.
-pub(super) const LAMBDAS: &[f64] = &[100.0, 10.0, 1.0, 0.1, 0.01, 0.001, 0.0001];
+pub(in crate::method) const LAMBDAS: &[f64] = &[100.0, 10.0, 1.0, 0.1, 0.01, 0.001, 0.0001];
 
 choice! {
     /// The distribution family for a kernel weight.

@@ -217,7 +217,7 @@ fn decode_kept(record: &Record, header: &Header, used: Vec<usize>) -> Result<Kep
             return Err(Error::input(format!("`points` has {} rows without values for {named}", features.n_rows())));
         }
     }
-    let mut points = Points::from(&features);
+    let mut points = Points::from(&features).with_units(preprocessor.units())?;
     if let Some(presence) = &presence {
         points = points.with_presence(presence, preprocessor.views(), &header.kernels)?;
     }

@@ -259,7 +259,7 @@ impl Model {
     pub(super) fn points(&self, samples: &Samples) -> Result<Points> {
         let (kept, header) = (&self.kept, &self.header);
         let ordered = self.input().ordered(samples)?;
-        let points = Points::from(&kept.preprocessor.apply_samples(&ordered)?);
+        let points = Points::from(&kept.preprocessor.apply_samples(&ordered)?).with_units(kept.preprocessor.units())?;
         if header.bank.is_none() {
             return Ok(points);
         }
