@@ -204,7 +204,8 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
     def _limits(self) -> dict[str, Any]:
         memory = _free_memory() if self.memory is None else int(self.memory)
         seconds = None if self.max_seconds is None else float(self.max_seconds)
-        return {"threads": self._threads(), "max_seconds": seconds, "memory": memory}
+        device = str(getattr(self, "device", "cpu"))
+        return {"threads": self._threads(), "device": device, "max_seconds": seconds, "memory": memory}
 
     def _is_precomputed(self) -> bool:
         return self.kernels == "precomputed"
@@ -636,6 +637,8 @@ class MKLClassifier(_Classifier):
         Whether probabilities are learned, by inner folds where the method has none of its own.
     precision : {"f64", "f32"}
         Of stored kernels.
+    device : {"cpu", "cuda"}
+        What trains: the processor alone, or with an NVIDIA GPU beside it for kernels and their factors.
     memory : int, optional
         Bytes that kernels may take; None for four fifths of what is free.
     max_seconds : float, optional
@@ -671,6 +674,7 @@ class MKLClassifier(_Classifier):
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
+        device: str = "cpu",
         memory: int | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
@@ -689,6 +693,7 @@ class MKLClassifier(_Classifier):
         self.missing = missing
         self.proba = proba
         self.precision = precision
+        self.device = device
         self.memory = memory
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs

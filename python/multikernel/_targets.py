@@ -34,6 +34,7 @@ class _Predictor(_Base):
         top_variance: int | None = None,
         missing: str = "skip",
         precision: str = "f64",
+        device: str = "cpu",
         memory: int | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
@@ -51,6 +52,7 @@ class _Predictor(_Base):
         self.top_variance = top_variance
         self.missing = missing
         self.precision = precision
+        self.device = device
         self.memory = memory
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs

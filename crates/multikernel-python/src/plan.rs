@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use multikernel::data::{Dataset, Labels, LogChoice, Numbers, Recipe, Times};
 use multikernel::plan::Session;
 use multikernel::run::{Control, Observer};
-use multikernel::{Matrix, Plan as LibraryPlan, Pool};
+use multikernel::{Device, Matrix, Plan as LibraryPlan, Pool};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -72,11 +72,12 @@ impl Plan {
     }
 }
 
-/// Threads, time and memory of a job.
+/// Threads, device, time and memory of a job.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Limits {
     threads: usize,
+    device: String,
     max_seconds: Option<f64>,
     memory: Option<u64>,
 }
@@ -97,7 +98,7 @@ impl Limits {
         observer: &mut dyn Observer,
         work: impl FnOnce(&mut Session<'_>) -> multikernel::Result<T>,
     ) -> multikernel::Result<T> {
-        let pool = Pool::new(self.threads)?;
+        let pool = Pool::new(self.threads)?.with_device(Device::named(&self.device)?);
         let mut session = Session::new(&pool, observer);
         session.control = control.clone();
         session.memory = self.memory;
