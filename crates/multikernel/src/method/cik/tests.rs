@@ -428,7 +428,7 @@ fn two_functions(n: usize, seed: u64) -> Dataset {
     let rows = Matrix::from_fn(n, 2, |i, j| if i % 2 == j { 6.0 } else { 0.0 } + normal(&mut rng));
     let number = |i: usize| {
         let row = rows.row(i);
-        if i % 2 == 0 { 500.0 + 30.0 * (2.0 * row[1]).sin() } else { 500.0 - 20.0 * row[0] * row[0] }
+        if i.is_multiple_of(2) { 500.0 + 30.0 * (2.0 * row[1]).sin() } else { 500.0 - 20.0 * row[0] * row[0] }
     };
     let numbers = (0..n).map(|i| number(i) + 2.0 * normal(&mut rng)).collect();
     Dataset::of_numbers("two functions", Samples::unnamed(rows).unwrap(), Numbers::one("y", numbers).unwrap()).unwrap()
