@@ -425,10 +425,10 @@ fn rows_like_the_training_rows_are_typical_and_others_are_not() {
 /// Rows around two centres, each with a function of its own, which both are far from linear.
 fn two_functions(n: usize, seed: u64) -> Dataset {
     let mut rng = Rng::new(seed, 6);
-    let rows = Matrix::from_fn(n, 2, |i, j| if i % 2 == j { 6.0 } else { 0.0 } + normal(&mut rng));
+    let rows = Matrix::from_fn(n, 2, |i, j| if i % 2 == j { 4.0 } else { 0.0 } + normal(&mut rng));
     let number = |i: usize| {
         let row = rows.row(i);
-        if i % 2 == 0 { 500.0 + 30.0 * (2.0 * row[1]).sin() } else { 500.0 - 20.0 * row[0] * row[0] }
+        if i.is_multiple_of(2) { 500.0 + 30.0 * (1.2 * row[1]).sin() } else { 500.0 - 20.0 * row[0].abs() }
     };
     let numbers = (0..n).map(|i| number(i) + 2.0 * normal(&mut rng)).collect();
     Dataset::of_numbers("two functions", Samples::unnamed(rows).unwrap(), Numbers::one("y", numbers).unwrap()).unwrap()
@@ -450,7 +450,7 @@ fn machines_of_two_clusters_learn_two_functions() {
     let found = r2(numbers.predict(&new.samples).unwrap().data(), truth);
     let linear = Plan::new("average").unwrap().kernels("linear").unwrap().train(&data).unwrap();
     let baseline = r2(linear.numbers().unwrap().predict(&new.samples).unwrap().data(), truth);
-    assert!(found > 0.85 && found > baseline + 0.3, "{found} against {baseline} of a linear function");
+    assert!(found > 0.85 && found > baseline + 0.5, "{found} against {baseline} of a linear function");
     assert!(numbers.deviations(&new.samples).unwrap().is_none(), "there are no intervals");
     // Both clusters were found, and each has its machine.
     let clusters = model.clustering().unwrap();
