@@ -108,7 +108,10 @@ class Cluster:
         return self.client.submit(bytes, content, key=f"multikernel-{self.run}-{self.step}-shared", pure=False)
 
     def allow(self, need: int, name: str) -> None:
-        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        try:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        except TypeError:  # distributed < 2025
+            workers = self.client.scheduler_info()["workers"]
         limits = {at: told["memory_limit"] / max(told["nthreads"], 1) for at, told in workers.items() if told.get("memory_limit")}
         if limits and need > min(limits.values()):
             at, least = min(limits.items(), key=lambda pair: pair[1])
