@@ -35,6 +35,10 @@ def _version() -> str:
     return _core.__version__
 
 
+def _address(killed: Any) -> str:
+    return str(getattr(killed.last_worker, "address", killed.last_worker))
+
+
 def check(client: Any) -> None:
     """Raises `RuntimeError` that names the workers which lack this package or have another version of it."""
     here = _version()
@@ -78,7 +82,7 @@ def results(
                 content = future.result()
             except distributed.KilledWorker as killed:
                 raise RuntimeError(
-                    f"method {part[0]} on split {part[1]} ended each worker it ran on, the last {killed.last_worker}: probably "
+                    f"method {part[0]} on split {part[1]} ended each worker it ran on, the last {_address(killed)}: probably "
                     "they have too little memory; give them more, or fewer rows"
                 ) from killed
             yield part, content
@@ -104,7 +108,10 @@ class Cluster:
         return self.client.submit(bytes, content, key=f"multikernel-{self.run}-{self.step}-shared", pure=False)
 
     def allow(self, need: int, name: str) -> None:
-        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        try:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        except TypeError:  # distributed < 2025
+            workers = self.client.scheduler_info()["workers"]
         limits = {at: told["memory_limit"] / max(told["nthreads"], 1) for at, told in workers.items() if told.get("memory_limit")}
         if limits and need > min(limits.values()):
             at, least = min(limits.items(), key=lambda pair: pair[1])
@@ -166,7 +173,7 @@ class Cluster:
             return future.result(timeout=self.limit())
         except self.distributed.KilledWorker as killed:
             raise RuntimeError(
-                f"{told} ended each worker it ran on, the last {killed.last_worker}: probably they have too little memory; give "
+                f"{told} ended each worker it ran on, the last {_address(killed)}: probably they have too little memory; give "
                 "smaller partitions, or more memory"
             ) from killed
         except self.distributed.TimeoutError:
@@ -223,6 +230,8 @@ def train(
     True
     """
     estimator = MKLClassifier("mklr") if estimator is None else estimator
+    # Workers are looked at before any has work.
+    engine: Engine = Here() if client is None else Cluster(client, timeout)
     label, targets = None, None
     if is_collection(data):
         parts, names = _blocks(data, y, client)
@@ -233,7 +242,6 @@ def train(
         parts, names = [(part,) for part in files], [part.name for part in files]
         targets = [y] if isinstance(y, str) else None
         label = y if isinstance(y, str) else None
-    engine: Engine = Here() if client is None else Cluster(client, timeout)
     return Training(estimator, parts, names, engine).run(label, targets, told=client is not None)
 
 

@@ -305,7 +305,7 @@ fn check_rows(data: &Dataset) -> Result<()> {
 }
 
 /// More classes than this, with fewer than two rows each, is not a classification problem.
-const MAX_SPARSE_CLASSES: usize = 10;
+pub(super) const MAX_SPARSE_CLASSES: usize = 10;
 
 fn check_labels(data: &Dataset) -> Result<()> {
     let labels = &data.labels;

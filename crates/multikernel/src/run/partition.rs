@@ -38,8 +38,11 @@ pub struct AllRows<'a> {
     pub ask: &'a AskPartitions<'a>,
 }
 
-/// Adds the arrays of a record to those of another with the same arrays.
+/// Adds the arrays of a record to those of another with the same arrays; no rows add nothing.
 pub(crate) fn add_sums(sums: &mut Record, next: &Record) -> Result<()> {
+    if next.is_empty() {
+        return Ok(());
+    }
     if sums.is_empty() {
         *sums = next.clone();
         return Ok(());

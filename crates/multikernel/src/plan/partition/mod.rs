@@ -17,7 +17,7 @@ use std::path::Path;
 
 use super::model::{Learned, Model, Units};
 use super::plan::Plan;
-use super::prepare::Prepared;
+use super::prepare::{MAX_SPARSE_CLASSES, Prepared};
 use super::registry::Registry;
 use super::session::Session;
 use super::share::shares;
@@ -37,8 +37,6 @@ const DRAWN_OF_LANDMARK: usize = 2;
 /// The random streams of the rows drawn and of the landmarks among them.
 const DRAW: u64 = 5 << 41;
 const CHOOSE: u64 = 6 << 41;
-/// More classes than this, with fewer than two rows each, is not a classification problem.
-const MAX_SPARSE_CLASSES: usize = 10;
 
 /// Partitions of rows, wherever they are.
 pub trait Partitions {

@@ -2,8 +2,6 @@
 //!
 //! Means first, then squared deviations from them, as on one machine; each is a sum over partitions in their order.
 
-use std::collections::BTreeMap;
-
 use super::labels_of;
 use crate::data::{
     ColumnStatistics, Dataset, Features, Labels, Numbers, Recipe, Samples, Standard, Target, TargetKind,
@@ -27,7 +25,8 @@ record! {
         high: Vec<f64>,
         target: String,
         label: Option<String>,
-        classes: BTreeMap<String, String>,
+        /// Those with rows, sorted as texts.
+        classes: Vec<String>,
         number_names: Vec<String>,
         number_sums: Vec<f64>,
     }
@@ -47,12 +46,12 @@ impl Summary {
             low[j] = low[j].min(value);
             high[j] = high[j].max(value);
         });
-        let (mut classes, mut number_names, mut number_sums) = (BTreeMap::new(), vec![], vec![]);
+        let (mut classes, mut number_names, mut number_sums) = (vec![], vec![], vec![]);
         match &partition.target {
             Target::Classes => {
                 let present = partition.labels.classes().iter().zip(partition.labels.counts());
-                classes
-                    .extend(present.filter(|(_, count)| *count > 0).map(|(class, n)| (class.clone(), n.to_string())));
+                classes.extend(present.filter(|(_, count)| *count > 0).map(|(class, _)| class.clone()));
+                classes.sort_unstable();
             }
             Target::Numbers(numbers) => {
                 number_names = numbers.names().to_vec();
@@ -98,8 +97,10 @@ impl Summary {
             self.high[j] = self.high[j].max(next.high[j]);
         }
         add(&mut self.number_sums, &next.number_sums);
-        for (class, count) in &next.classes {
-            self.classes.entry(class.clone()).or_insert_with(|| count.clone());
+        for class in &next.classes {
+            if let Err(place) = self.classes.binary_search(class) {
+                self.classes.insert(place, class.clone());
+            }
         }
         Ok(())
     }
@@ -135,8 +136,7 @@ impl Summary {
 
     /// All classes, in the order one machine gives them.
     pub(super) fn class_list(&self) -> Result<Vec<String>> {
-        let texts: Vec<&String> = self.classes.keys().collect();
-        if texts.is_empty() { Ok(vec![]) } else { Ok(Labels::new(&texts)?.classes().to_vec()) }
+        if self.classes.is_empty() { Ok(vec![]) } else { Ok(Labels::new(&self.classes)?.classes().to_vec()) }
     }
 
     /// The mean of each column over the values that are there, 0 for none.

@@ -132,7 +132,8 @@ fn a_class_without_landmarks_can_be_predicted() {
     // The second partition has no row of c.
     let order: Vec<usize> = (0..400).filter(|i| i % 100 == 50).chain((0..400).filter(|i| i % 100 != 50)).collect();
     let data = data.select(&order);
-    let model = trained(&plan, cut(&data, &[50, 400]), 1).unwrap();
+    // The third has no row at all.
+    let model = trained(&plan, cut(&data, &[50, 300, 300, 400]), 1).unwrap();
     assert_eq!(model.classes(), ["a", "b", "c"]);
     let found = model.predict(&data.samples).unwrap().labels;
     assert!(found.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count() > 360);
