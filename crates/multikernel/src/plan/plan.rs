@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::by_kind::bank_by_kind;
-use super::model::{Header, Learned, Model, Units};
+use super::model::{Header, Learned, Model, TrainedOn, Units};
 use super::one_class::one_class;
 use super::prepare::{Preparation, Prepared};
 use super::registry::Registry;
@@ -511,7 +511,7 @@ impl Plan {
             Stop::Finished => "finished".into(),
             stop => format!("{stop} after {} of {} units of work", run.progress.done, run.progress.total),
         };
-        header.device = session.pool.device().map(|device| device.name().to_string());
+        header.device = TrainedOn(session.pool.device().map(|device| device.name().to_string()));
         header.finished = run.stop == Stop::Finished && !wants_more;
         header.steps = run.steps;
         let kept = prepared.kept(&header.kernels, run.model.as_ref());
@@ -605,7 +605,7 @@ impl Plan {
             kernels: kernels.into(),
             scale: self.recipe.scale,
             precision: self.precision,
-            device: None,
+            device: TrainedOn::default(),
             seed: self.seed,
             classes: if data.target == Target::Classes { data.labels.classes().to_vec() } else { vec![] },
             features: samples.names().to_vec(),

@@ -48,7 +48,7 @@ fn parameters_that_papers_tune_are_chosen_by_the_lowest_held_out_log_loss() {
     let few = [("chains", "1"), ("warmup", "5"), ("draws", "10"), ("prior", "paper")];
     let published = [("variant", "gibbs"), ("loops", "2"), ("epochs", "1")];
     let cases: [(&str, &str, usize, &[(&str, &str)]); 10] = [
-        ("cik", "lambda", 4, &[("frequencies", "20"), ("sweeps", "2"), ("epochs", "2")]),
+        ("cik", "lambda", 5, &[("frequencies", "20"), ("sweeps", "2"), ("epochs", "2")]),
         ("ufomkl", "c", 4, &[]),
         ("ufomkl", "alpha", 4, &[]),
         ("bm3kl", "beta", 3, &few),

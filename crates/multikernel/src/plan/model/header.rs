@@ -30,7 +30,7 @@ record! {
         pub(in crate::plan) scale: Scale,
         pub(in crate::plan) precision: Precision,
         /// The device beside the threads it was trained on.
-        pub(in crate::plan) device: Option<String>,
+        pub(in crate::plan) device: TrainedOn,
         pub(in crate::plan) seed: u64,
         pub(in crate::plan) classes: Vec<String>,
         pub(in crate::plan) features: Vec<String>,
@@ -44,6 +44,20 @@ record! {
         pub(in crate::plan) stop: String,
         pub(in crate::plan) finished: bool,
         pub(in crate::plan) steps: u64,
+    }
+}
+
+/// The device beside the threads, if there was one. Files written without one do not have it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::plan) struct TrainedOn(pub(in crate::plan) Option<String>);
+
+impl Field for TrainedOn {
+    fn put(&self, name: &str, record: &mut Record) {
+        self.0.iter().for_each(|device| record.put(name, device));
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        Ok(TrainedOn(if record.has(name) { Some(record.take(name)?) } else { None }))
     }
 }
 

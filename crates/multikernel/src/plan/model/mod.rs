@@ -14,7 +14,7 @@ mod times;
 mod training;
 
 pub use clusters::ModelClusters;
-pub(super) use header::Header;
+pub(super) use header::{Header, TrainedOn};
 pub use input::ModelInput;
 pub(super) use input::ordered;
 pub(super) use kept::{Kept, Learned};

@@ -122,7 +122,7 @@ impl<'a> Training<'a> {
     /// The method's facts about the model: name and value.
     pub fn facts(self) -> Vec<(String, String)> {
         let mut facts = self.explain.facts();
-        facts.extend(self.header.device.iter().map(|device| ("device".to_string(), device.clone())));
+        facts.extend(self.header.device.0.iter().map(|device| ("device".to_string(), device.clone())));
         facts.extend(self.learned.tuned.iter().map(|tuned| ("chosen".to_string(), tuned.clone())));
         facts.extend(self.kernels_of_classes());
         if let Some(stream) = &self.learned.stream {
