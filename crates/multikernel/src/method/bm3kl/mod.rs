@@ -48,7 +48,7 @@ use crate::stack::{Stack, Symmetric};
 
 /// Maximum number of draws that predictions are averaged over, across all chains.
 const MAX_KEPT_DRAWS: usize = 100;
-/// likelihood=logit: maximum number of values of the factors that predictions need, 128 MiB. A factor of 1,000 rows has
+/// likelihood=logit, numbers: most values of the factors that predictions need, 128 MiB. A factor of 1,000 rows has
 /// half a million, so 33 draws of them are kept; at least one of each chain always is.
 const MAX_FACTOR_VALUES: usize = 1 << 24;
 
