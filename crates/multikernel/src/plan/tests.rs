@@ -47,7 +47,8 @@ fn parameters_that_papers_tune_are_chosen_by_the_lowest_held_out_log_loss() {
     let pool = Pool::new(2).unwrap();
     let few = [("chains", "1"), ("warmup", "5"), ("draws", "10"), ("prior", "paper")];
     let published = [("variant", "gibbs"), ("loops", "2"), ("epochs", "1")];
-    let cases: [(&str, &str, usize, &[(&str, &str)]); 10] = [
+    type Sets<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, &str, usize, Sets<'_>); 10] = [
         ("cik", "lambda", 5, &[("frequencies", "20"), ("sweeps", "2"), ("epochs", "2")]),
         ("ufomkl", "c", 4, &[]),
         ("ufomkl", "alpha", 4, &[]),

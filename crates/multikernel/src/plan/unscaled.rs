@@ -102,8 +102,8 @@ fn models_of_unscaled_kernels_predict_new_rows_alike_and_come_back_from_files() 
     assert!(worst < 1e-3, "{worst}");
     assert!(own.kernels().names().iter().all(|name| name.contains(" unscaled")), "{:?}", own.kernels().names());
     let folder = tempfile::tempdir().unwrap();
-    own.save(&folder.path().join("m")).unwrap();
-    let loaded = Model::load(&folder.path().join("m")).unwrap();
+    own.save(folder.path().join("m")).unwrap();
+    let loaded = Model::load(folder.path().join("m")).unwrap();
     assert_eq!(loaded.predict(&new.samples).unwrap().scores, b.scores);
 }
 

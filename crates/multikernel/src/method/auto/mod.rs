@@ -38,18 +38,20 @@ params! {
     /// still. Numbers are compared by held-out squared error, times by the held-out partial likelihood; there the best
     /// one is kept.
     ///
-    /// The default bank has three alternatives: widths around the median distance; 14 fixed widths, the narrow ones of
-    /// which act as a ridge on noisy tables; and the first with kernels on single columns, where there are no more of them
-    /// than rows: five widths on each, or one where rows are fewer, but twice as many as columns.
+    /// The default bank has four alternatives: widths around the median distance; 14 fixed widths, the narrow ones of
+    /// which act as a ridge on noisy tables; the first with kernels on single columns, where there are no more of them
+    /// than rows: five widths on each, or one where rows are fewer, but twice as many as columns; and the first on columns
+    /// in their own units (`unscaled`), from 50 rows on: columns that are on one scale already, such as pixels or spectra, may
+    /// lose by being standardised. Data with views have the first and the last on each view; other columns than
+    /// numbers, and Gram matrices, have their usual bank as the only one.
     /// With fewer than 20 rows nothing is compared: the first alternative has uniform weights.
-    /// Data with views, or with columns other than numbers, have their usual bank as the only one.
     ///
     /// With more than 2,000 rows candidates are compared and weights learned on 2,000 of them, and the machine is
-    /// trained on all. With more than 20,000, or where their combined kernel does not fit into memory, the best candidate
-    /// alone is kept: it becomes a kernel logistic regression ([`Mklr`](super::Mklr)) on all rows with 500 landmarks, or, with
-    /// more than 20 kernels, a machine on 20,000 rows. Models of numbers and times, which cost N^3, are trained on 5,000
-    /// rows. Each is told. Probabilities come from the inner folds, so
-    /// they cost nothing more.
+    /// trained on all. With more than 20,000 (numbers and times, whose models cost N^3: 5,000), or where their combined kernel
+    /// does not fit into memory, the best candidate alone is kept: it becomes a kernel logistic regression
+    /// ([`Mklr`](super::Mklr)) on all rows with 500 landmarks (numbers: 1,000, and no intervals), or, with more than 20 kernels, a
+    /// machine on as many rows. The penalty of landmarks is that of c; that of numbers and times is chosen on the same inner
+    /// folds. Each is told. Probabilities come from the inner folds, so they cost nothing more.
     ///
     /// Cost: about six times that of `evidence` on the largest alternative.
     pub struct Auto {

@@ -214,10 +214,8 @@ fn told(compared: &Compared, verdict: &Verdict, auto: &Auto, task: &Task<'_>) ->
     told.extend(verdict.gain.map(|gain| ("learned weights".into(), words(gain, metric))));
     let (n, all) = (Part::rows(auto, task).len(), task.n_samples());
     if n < all {
-        told.push((
-            "chosen on".into(),
-            format!("{n} of {all} rows, evenly from each class; weights were learned there too"),
-        ));
+        let evenly = if *task.target == Target::Classes { ", evenly from each class" } else { "" };
+        told.push(("chosen on".into(), format!("{n} of {all} rows{evenly}")));
     }
     told
 }

@@ -139,7 +139,9 @@ fn runs_on_landmarks_are_resumed_to_the_same_bits_for_every_target() {
     let (few, many) = (signs(1200), signs(2900));
     let of = |data: &Dataset| data.samples.features().to_dense().unwrap().into_owned();
     let points = of(&many);
-    let numbers = Matrix::from_fn(2900, 1, |i, _| (3.0 * points.get(i, 0)).sin() + points.get(i, 1));
+    let mut rng = Rng::new(3, 0);
+    let truth: Vec<f64> = points.rows().map(|row| (3.0 * row[0]).sin() + row[1]).collect();
+    let numbers = Matrix::from_fn(2900, 1, |i, _| truth[i] + 0.5 * (rng.uniform() - 0.5));
     let numbers =
         Dataset::of_numbers("n", many.samples.clone(), Numbers::new(vec!["y".into()], numbers).unwrap()).unwrap();
     let points = of(&few);
@@ -158,8 +160,17 @@ fn runs_on_landmarks_are_resumed_to_the_same_bits_for_every_target() {
         assert!(trained.starts_with(told), "{trained}");
         let weights = whole.kernels().weights().unwrap().to_vec();
         let scores = whole.predict(&data.samples).unwrap().scores;
+        assert!(LAMBDAS.iter().any(|lambda| trained.contains(&format!("(mklr, lambda = {lambda})"))) || data == &few);
+        if let Some(numbers) = whole.numbers() {
+            let found = numbers.predict(&data.samples).unwrap();
+            let square = |i: usize| (found.get(i, 0) - truth[i]).powi(2);
+            let rmse = ((0..2900).map(square).sum::<f64>() / 2900.0).sqrt();
+            // The noise has a standard deviation of 0.144; the mean of 2,900 rows at a few dozen degrees of freedom leaves little.
+            assert!(rmse < 0.05, "{rmse}");
+        }
         let folder = tempfile::tempdir().unwrap();
-        for at in [2, total - 1] {
+        // While candidates are compared, and while the model is trained.
+        for at in if data == &few { vec![1, total - 1] } else { vec![total - 1] } {
             let checkpoint = Checkpoint::new(folder.path().join(format!("{at}")));
             let (part, _) = stopped(&plan, data, memory, at, Some(checkpoint.clone()));
             assert!(!part.training().is_finished(), "{at} of {total}");
@@ -168,26 +179,6 @@ fn runs_on_landmarks_are_resumed_to_the_same_bits_for_every_target() {
             assert_eq!(rest.predict(&data.samples).unwrap().scores, scores, "stopped after {at} of {total}");
         }
     }
-}
-
-#[test]
-fn numbers_on_landmarks_are_met_at_a_lambda_of_the_list() {
-    let data = signs(2900);
-    let points = data.samples.features().to_dense().unwrap().into_owned();
-    let mut rng = Rng::new(3, 0);
-    let true_values: Vec<f64> = points.rows().map(|row| (4.0 * row[0]).sin() * row[1]).collect();
-    let noisy = Matrix::from_fn(2900, 1, |i, _| true_values[i] + 0.5 * (rng.uniform() - 0.5));
-    let data = Dataset::of_numbers("n", data.samples, Numbers::new(vec!["y".into()], noisy).unwrap()).unwrap();
-    let plan =
-        Plan::new("auto").unwrap().set("effort", "quick").unwrap().kernels("gaussian(0.5), gaussian(1)").unwrap();
-    let (model, _) = stopped(&plan, &data, 60 << 20, usize::MAX, None);
-    let found = model.numbers().unwrap().predict(&data.samples).unwrap();
-    let error = |i: usize| (found.get(i, 0) - true_values[i]).powi(2);
-    let rmse = ((0..2900).map(error).sum::<f64>() / 2900.0).sqrt();
-    // The noise has a standard deviation of 0.144 and 2,900 rows.
-    assert!(rmse < 0.03, "{rmse}");
-    let trained = fact(&model, "trained on").unwrap();
-    assert!(LAMBDAS.iter().any(|lambda| trained.contains(&format!("(mklr, lambda = {lambda})"))), "{trained}");
 }
 
 #[test]
