@@ -181,6 +181,7 @@ macro_rules! guide {
 
 guide! {
     first_model: "first-model.md",
+    gpu: "gpu.md",
     your_data: "your-data.md",
     mixed_tables: "mixed-tables.md",
     numbers_and_times: "numbers-and-times.md",

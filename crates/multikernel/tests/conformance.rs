@@ -7,7 +7,9 @@ use multikernel::method::{
     Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single,
     SviMkl, Svm, UfoMkl,
 };
-use multikernel::testing::{check_kernel, check_method, check_method_with, check_two_class_method_with};
+use multikernel::testing::{
+    check_kernel, check_method, check_method_of_classes_with, check_method_with, check_two_class_method_with,
+};
 use multikernel::{Model, Plan};
 
 /// A kernel of each family with each suffix, whatever the families are.
@@ -196,14 +198,14 @@ fn bm3kl_passes_the_conformance_suite() {
 #[test]
 fn bm3kl_as_published_passes_the_conformance_suite() {
     let published = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")];
-    check_method_with(Bm3kl::default(), &[SHORT_RUN.as_slice(), &published].concat()).unwrap();
+    check_method_of_classes_with(Bm3kl::default(), &[SHORT_RUN.as_slice(), &published].concat()).unwrap();
 }
 
 /// The step that diverges in few sweeps is the paper's of .1.
 #[test]
 fn bm3kl_with_the_printed_step_passes_the_conformance_suite() {
     let published = [("prior", "paper"), ("sampler", "published"), ("gamma0", "100"), ("epsilon", "0.001")];
-    check_method_with(Bm3kl::default(), &[SHORT_RUN.as_slice(), &published].concat()).unwrap();
+    check_method_of_classes_with(Bm3kl::default(), &[SHORT_RUN.as_slice(), &published].concat()).unwrap();
 }
 
 /// Few rounds and frequencies, as above.

@@ -91,7 +91,7 @@ pub(crate) fn search(
     let mut length = first;
     for _ in 0..MAX_LOOKS {
         let (value, slope) = look(length)?;
-        let here = At { length, value: if value.is_nan() { f64::INFINITY } else { value }, slope };
+        let here = At { length, value: if value.is_finite() { value } else { f64::INFINITY }, slope };
         // Strictly lower, which rounding may hide from the second condition.
         let low_enough = here.value < begin.value && here.value <= begin.value + SUFFICIENT * length * begin.slope;
         if !low_enough || (low.length > 0.0 && here.value >= low.value) {
@@ -213,6 +213,9 @@ mod tests {
         let wall = |t: f64| Ok(if t > 0.1 { (f64::NAN, f64::NAN) } else { ((t - 0.05).powi(2), 2.0 * (t - 0.05)) });
         let length = search((0.0025, -0.1), 1.0, wall).unwrap().unwrap();
         assert!((length - 0.05).abs() < 0.04, "{length}");
+        // Minus infinity is no way down, but an overflow.
+        let hole = |t: f64| Ok(if t > 0.1 { (f64::NEG_INFINITY, 0.0) } else { wall(t)? });
+        assert_eq!(search((0.0025, -0.1), 1.0, hole).unwrap(), Some(length));
         assert_eq!(search((1.0, 0.0), 1.0, |_| Ok((0.0, 0.0))).unwrap(), None);
         // A slope that is only rounding.
         assert_eq!(search((1.0, -1e-3), 1.0, |_| Ok((1.0, 1e-3))).unwrap(), None);
