@@ -134,38 +134,22 @@ fn stopped(plan: &Plan, data: &Dataset, memory: u64, steps: usize, checkpoint: O
 }
 
 #[test]
-fn runs_on_landmarks_are_resumed_to_the_same_bits_for_every_target() {
+fn runs_on_landmarks_are_resumed_to_the_same_bits_for_classes_and_times() {
     let quick = || Plan::new("auto").unwrap().set("effort", "quick").unwrap();
-    let (few, many) = (signs(1200), signs(2900));
-    let of = |data: &Dataset| data.samples.features().to_dense().unwrap().into_owned();
-    let points = of(&many);
-    let mut rng = Rng::new(3, 0);
-    let truth: Vec<f64> = points.rows().map(|row| (3.0 * row[0]).sin() + row[1]).collect();
-    let numbers = Matrix::from_fn(2900, 1, |i, _| truth[i] + 0.5 * (rng.uniform() - 0.5));
-    let numbers =
-        Dataset::of_numbers("n", many.samples.clone(), Numbers::new(vec!["y".into()], numbers).unwrap()).unwrap();
-    let points = of(&few);
+    let few = signs(1200);
+    let points = few.samples.features().to_dense().unwrap().into_owned();
     let time: Vec<f64> = points.rows().map(|row| (-2.0 * row[0]).exp()).collect();
     let times = Times::new(time, (0..1200).map(|i| i % 5 != 0).collect()).unwrap();
     let times = Dataset::of_times("t", few.samples.clone(), times).unwrap();
     // Each memory has room for landmarks, and not for the kernel between all rows.
-    for (data, memory, told) in [
-        (&few, 10 << 20, "all 1200 rows with 250 landmarks"),
-        (&times, 10 << 20, "all 1200 rows with 250 landmarks"),
-        (&numbers, 60 << 20, "all 2900 rows with 500 landmarks"),
-    ] {
+    for (data, memory, told) in
+        [(&few, 10 << 20, "all 1200 rows with 250 landmarks"), (&times, 10 << 20, "all 1200 rows with 250 landmarks")]
+    {
         let plan = quick().kernels("linear, gaussian(1)").unwrap();
         let (whole, total) = stopped(&plan, data, memory, usize::MAX, None);
         let trained = fact(&whole, "trained on").unwrap();
         assert!(trained.starts_with(told), "{trained}");
         assert!(LAMBDAS.iter().any(|lambda| trained.contains(&format!("(mklr, lambda = {lambda})"))) || data == &few);
-        if let Some(numbers) = whole.numbers() {
-            let found = numbers.predict(&data.samples).unwrap();
-            let square = |i: usize| (found.get(i, 0) - truth[i]).powi(2);
-            let rmse = ((0..2900).map(square).sum::<f64>() / 2900.0).sqrt();
-            // The noise has a standard deviation of 0.144; the mean of 2,900 rows at a few dozen degrees of freedom leaves little.
-            assert!(rmse < 0.05, "{rmse}");
-        }
         let folder = tempfile::tempdir().unwrap();
         let bytes = |model: &Model| {
             let path = folder.path().join("model");
