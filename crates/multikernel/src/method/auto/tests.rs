@@ -169,6 +169,25 @@ fn runs_on_landmarks_are_resumed_to_the_same_bits_for_classes_and_times() {
 }
 
 #[test]
+fn numbers_on_landmarks_are_met_at_a_lambda_of_the_list() {
+    let many = signs(2900);
+    let points = many.samples.features().to_dense().unwrap().into_owned();
+    let mut rng = Rng::new(3, 0);
+    let truth: Vec<f64> = points.rows().map(|row| (3.0 * row[0]).sin() + row[1]).collect();
+    let numbers = Matrix::from_fn(2900, 1, |i, _| truth[i] + 0.5 * (rng.uniform() - 0.5));
+    let data = Dataset::of_numbers("n", many.samples, Numbers::new(vec!["y".into()], numbers).unwrap()).unwrap();
+    let plan = Plan::new("auto").unwrap().set("effort", "quick").unwrap().kernels("linear, gaussian(1)").unwrap();
+    let (model, _) = stopped(&plan, &data, 60 << 20, usize::MAX, None);
+    let trained = fact(&model, "trained on").unwrap();
+    assert!(trained.starts_with("all 2900 rows with 500 landmarks"), "{trained}");
+    assert!(LAMBDAS.iter().any(|lambda| trained.contains(&format!("(mklr, lambda = {lambda})"))), "{trained}");
+    let found = model.numbers().unwrap().predict(&data.samples).unwrap();
+    let rmse = ((0..2900).map(|i| (found.get(i, 0) - truth[i]).powi(2)).sum::<f64>() / 2900.0).sqrt();
+    // The noise has a standard deviation of 0.144; 2,900 rows at a few dozen degrees of freedom leave little of it.
+    assert!(rmse < 0.05, "{rmse}");
+}
+
+#[test]
 fn shares_of_a_mean_of_two_add_up_to_one() {
     let model = Plan::new("auto").unwrap().train(&some("glass6", 2)).unwrap();
     assert!(fact(&model, "kept").unwrap().starts_with("the mean of"), "{:?}", fact(&model, "kept"));
