@@ -1,10 +1,9 @@
 """`device`: what is not there is an error that says so, and the models know where they were trained."""
 
+import multikernel as mk
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
-
-import multikernel as mk
 
 
 @pytest.mark.parametrize("device", ["tpu", ""])
