@@ -2,13 +2,14 @@
 //! one (`MULTIKERNEL_CUDA=1`).
 
 use super::Device;
+use crate::data::{Features, Presence, Scaler, View};
 use crate::dist::Rng;
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::precision::Precision;
-use crate::stack::{Stack, StackOptions, Symmetric};
+use crate::stack::{Points, Stack, StackOptions, Symmetric};
 
 /// Kernels of every kind that devices know, on several sets of columns.
 const KERNELS: [&str; 13] = [
@@ -119,6 +120,37 @@ fn operations_between_new_and_training_points_are_those_without_a_device() {
     for (here, pool, there, device, close) in pairs(|options| {
         let centring = vec![None; KERNELS.len()];
         Stack::cross(&points(67, 2), &points(130, 1), &kernels(), &centring, options).unwrap()
+    }) {
+        check(&here, &pool, &there, &device, close);
+    }
+}
+
+#[test]
+fn kernels_on_columns_in_their_own_units_are_those_without_a_device() {
+    let units = Scaler::from_parts(vec![1.0, -2.0, 0.5], vec![3.0, 0.2, 1.5]).unwrap();
+    let mixed: Vec<Kernel> = kernels()
+        .into_iter()
+        .enumerate()
+        .map(|(m, kernel)| if m % 2 == 0 { kernel.unscaled() } else { kernel })
+        .collect();
+    for (here, pool, there, device, close) in pairs(|options| {
+        let points = Points::from(&points(70, 1)).with_units(Some(&units)).unwrap();
+        Stack::train(points, &mixed, options).unwrap()
+    }) {
+        check(&here, &pool, &there, &device, close);
+    }
+}
+
+#[test]
+fn kernels_of_points_that_lack_views_are_those_without_a_device() {
+    let all = points(70, 1);
+    let gaps: Features = Matrix::from_fn(70, 3, |i, j| if i % 4 == j { f64::NAN } else { all.get(i, j) }).into();
+    let filled: Features = Matrix::from_fn(70, 3, |i, j| if i % 4 == j { 0.0 } else { all.get(i, j) }).into();
+    let views: Vec<View> = (0..3).map(|v| View { name: format!("v{v}"), columns: v..v + 1 }).collect();
+    let presence = Presence::of(&gaps, &views).unwrap();
+    for (here, pool, there, device, close) in pairs(|options| {
+        let points = Points::from(&filled).with_presence(&presence, &views, &kernels()).unwrap();
+        Stack::train(points, &kernels(), options).unwrap()
     }) {
         check(&here, &pool, &there, &device, close);
     }

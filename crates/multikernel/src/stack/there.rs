@@ -51,7 +51,7 @@ fn quantity(base: Base) -> Option<Quantity> {
 
 /// The points on the columns of a group, column by column.
 fn by_column(group: &layout::Group, points: &Points, at: &[usize]) -> Vec<f64> {
-    let features = points.features();
+    let features = points.features_of(group.unscaled);
     let (n, depth) = (at.len(), group.columns.count(features.n_cols()));
     let (mut out, mut row, mut picked) = (vec![0.0; n * depth], vec![0.0; features.n_cols()], vec![]);
     for (place, &i) in at.iter().enumerate() {
