@@ -1,3 +1,6 @@
+import os
+import signal
+
 import multikernel as mk
 import numpy as np
 import pytest
@@ -16,3 +19,25 @@ def three():
     X = rng.normal(size=(90, 4)) + 2.5 * np.eye(3, 4)[y]
     order = rng.permutation(90)
     return X[order], y[order]
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A Dask cluster of two processes on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def kill():
+    """Ends some workers of a cluster as a machine that is switched off does."""
+
+    def kill(client, n):
+        for pid in list(client.run(os.getpid).values())[:n]:
+            os.kill(pid, signal.SIGKILL)
+
+    return kill

@@ -1,7 +1,6 @@
 """Evaluations on a Dask cluster of two processes: the same table whoever dies, and never a hang."""
 
 import os
-import signal
 import threading
 import time
 
@@ -16,23 +15,8 @@ METHODS = ["average", "evidence"]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-def kill(client, n):
-    """Ends workers as a machine that is switched off does."""
-    for pid in list(client.run(os.getpid).values())[:n]:
-        os.kill(pid, signal.SIGKILL)
-
-
 @pytest.mark.parametrize("n_killed", [0, 1, 2])
-def test_table_is_that_of_one_machine_whoever_dies(client, sonar, n_killed):
+def test_table_is_that_of_one_machine_whoever_dies(client, sonar, n_killed, kill):
     X, y = sonar
     client.wait_for_workers(1, timeout=60)
     killer = threading.Timer(0.5, kill, (client, n_killed))

@@ -1,7 +1,6 @@
 """Training on partitions: the same model as in one process, whoever dies, and never a hang."""
 
 import os
-import signal
 import threading
 
 import multikernel as mk
@@ -173,23 +172,8 @@ def test_a_file_that_changes_is_noticed(tables, tmp_path, monkeypatch):
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-def kill(client, n):
-    """Ends workers as a machine that is switched off does."""
-    for pid in list(client.run(os.getpid).values())[:n]:
-        os.kill(pid, signal.SIGKILL)
-
-
 @pytest.mark.parametrize("n_killed", [0, 1, 2])
-def test_model_has_the_bits_of_one_process_whoever_dies(client, tables, here, monkeypatch, n_killed):
+def test_model_has_the_bits_of_one_process_whoever_dies(client, tables, here, monkeypatch, n_killed, kill):
     client.wait_for_workers(2, timeout=60)
     asked = []
 
