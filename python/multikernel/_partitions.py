@@ -6,6 +6,7 @@ with sums that depend on its rows and the question alone, and the answers are ad
 
 from __future__ import annotations
 
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,10 +17,11 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from . import _core
 from ._data import Array
-from ._estimators import _Base, _Classifier, class_texts
+from ._estimators import _Base, _Classifier, _Online, class_texts
 from ._targets import MKLRegressor, default_names
 
 #: Rows of a file that become one partition, unless told otherwise.
@@ -211,6 +213,25 @@ def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, thr
     return _core.answer_partition(setup, request, number, rows, name=name, threads=threads, **given)
 
 
+def learn(state: bytes, number: int, name: str, goal: Goal, *part: Any) -> bytes:
+    """A learner of rows, after those of one more partition."""
+    values, names, y = values_of(name, part)
+    if len(values) == 0:
+        return state
+    learner, X = pickle.loads(state), values
+    if names is not None:
+        import pandas as pd
+
+        X = pd.DataFrame(values, columns=names, copy=False)
+        if goal.classes is None and y.ndim == 1:
+            y = pd.Series(y, name=goal.numbers[0])
+    try:
+        learner.partial_fit(X, y) if goal.classes is None else learner.partial_fit(X, y, classes=goal.classes)
+    except ValueError as error:
+        raise ValueError(f"partition {number}, {name}: {error}") from None
+    return pickle.dumps(learner)
+
+
 class Engine(Protocol):
     """Where partitions are asked."""
 
@@ -219,6 +240,9 @@ class Engine(Protocol):
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Iterator[Any]:
         """The results of a function for each partition, in their order."""
+
+    def chain(self, function: Callable[..., Any], first: bytes, calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> bytes:
+        """The last result of a function that is given its own result for the partition before."""
 
     def allow(self, need: int, name: str) -> None:
         """Raises `MemoryError` if a worker has less memory than a task on this partition needs."""
@@ -236,6 +260,11 @@ class Here:
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Iterator[Any]:
         for call in calls:
             yield function(*map(_computed, call))
+
+    def chain(self, function: Callable[..., Any], first: bytes, calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> bytes:
+        for call in calls:
+            first = function(first, *map(_computed, call))
+        return first
 
     def allow(self, need: int, name: str) -> None:
         pass
@@ -266,12 +295,15 @@ class Training:
         """Trains the estimator; `told` says whether short passes are worth a warning."""
         estimator, of_numbers = self.estimator, isinstance(self.estimator, MKLRegressor)
         plan = estimator._plan()
+        is_stream = isinstance(estimator, _Online)
         calls = [(name, of_numbers, *part) for name, part in zip(self.names, self.parts, strict=True)]
         found = self._with_rows(list(self.engine.each(look, calls, self.names)))
-        self._check(found, plan)
+        self._check(found, None if is_stream else plan)
         shape = found[0].shape
         names = targets or default_names(np.empty((0, *(shape or (1,)))))
         self.goal = Goal(None if of_numbers else _classes(found), names, label)
+        if is_stream:
+            return self._stream(told)
         tell = None
         if estimator.verbose:
             from ._progress import printer
@@ -297,10 +329,30 @@ class Training:
         self.parts, self.names = [self.parts[k] for k in kept], [self.names[k] for k in kept]
         return [found[k] for k in kept]
 
-    def _check(self, found: list[Found], plan: _core.Plan) -> None:
-        """Whether partitions fit together, and into memory."""
+    def _stream(self, told: bool) -> Any:
+        """Goes through the rows once, in the order of partitions."""
+        if told:
+            warnings.warn(
+                f"{self.estimator.method} learns row by row: partitions are streamed in their order, one worker at a time, so more "
+                "workers do not make it faster",
+                UserWarning,
+                stacklevel=5,
+            )
+        first = clone(self.estimator)
+        calls = [
+            (number, name, self.goal, *part) for number, (name, part) in enumerate(zip(self.names, self.parts, strict=True))
+        ]
+        learned = pickle.loads(self.engine.chain(learn, pickle.dumps(first), calls, self.names))
+        self.estimator.__dict__.update(learned.__dict__)
+        return self.estimator
+
+    def _check(self, found: list[Found], plan: _core.Plan | None) -> None:
+        """Whether partitions fit together, and into memory; `plan` is that of landmarks."""
         n_rows = sum(part.n_rows for part in found)
-        landmarks = int(dict(plan.settings()).get("landmarks", 0)) or (1000 if n_rows > 4000 else n_rows)
+        wanted = "0" if plan is None else dict(plan.settings()).get("landmarks", "0")
+        # What is auto is refused later, in better words.
+        landmarks = int(wanted) if wanted.isdigit() else 0
+        landmarks = 0 if plan is None else landmarks or (1000 if n_rows > 4000 else n_rows)
         for number, (part, name) in enumerate(zip(found, self.names, strict=True)):
             if (part.n_columns, part.names) != (found[0].n_columns, found[0].names):
                 raise ValueError(f"partition {number}, {name}, has other columns than the first, {self.names[0]}")

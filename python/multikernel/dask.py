@@ -146,6 +146,19 @@ class Cluster:
             for future in running:
                 future.cancel()
 
+    def chain(self, function: Callable[..., Any], first: bytes, calls: Sequence[tuple[Any, ...]], names: Sequence[str]) -> bytes:
+        self.step += 1
+        key, state, last = f"multikernel-{self.run}-{self.step}", self.share(first), None
+        try:
+            for number, call in enumerate(calls):
+                # Only the last result is held: if it is lost, Dask makes those before it again.
+                state = self.client.submit(function, state, *call, key=f"{key}-{number}", pure=False, retries=RETRIES)
+                self._finished({state: number}, names)
+                last = number
+            return bytes(state.result()) if last is None else bytes(self._result(state, last, names))
+        finally:
+            state.cancel()
+
     def _finished(self, running: dict[Any, int], names: Sequence[str]) -> Any:
         """Those that are done; waits for the first of them."""
         start = time.monotonic()
@@ -193,8 +206,9 @@ def train(
     """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
 
     The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with
-    the seed, carry the functions. The estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of
-    them died, and with ``client=None``, which asks the partitions in this process one after the other.
+    the seed, carry the functions. So are the clusters of ``"cik"`` and ``"dpm"``, looked for in rows drawn at first. Learners of streams go through the partitions once, in their order, on one worker at a time. The
+    estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of them died, and with
+    ``client=None``, which asks the partitions in this process one after the other.
 
     Parameters
     ----------
@@ -203,7 +217,7 @@ def train(
     y : str, int, Dask Series, Dask DataFrame or Dask array
         What is predicted: a column of the files (its position for npy, the last if none is given), or a collection with
         the partitions of `data`.
-    estimator : MKLClassifier or MKLRegressor
+    estimator : MKLClassifier, MKLRegressor, OnlineMKLClassifier or OnlineMKLRegressor
         What is trained; ``MKLClassifier("mklr")`` if none is given.
     client : Client, optional
         The cluster.

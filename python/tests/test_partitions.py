@@ -100,7 +100,7 @@ def test_numbers_and_counts_are_those_of_a_fit_on_all_rows(tmp_path, loss):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (mk.MKLClassifier("evidence"), "no sum over rows.*svimkl and mklr can"),
+        (mk.MKLClassifier("evidence"), "no sum over rows.*svimkl, mklr.* can"),
         (classifier(**{"lambda": "auto"}), "choose it on a sample"),
         (mk.MKLClassifier("mklr", "linear centred"), "depends on all training rows"),
         (mk.MKLClassifier("mklr", views={"v": slice(0, 2)}), "leave out views"),
@@ -209,6 +209,45 @@ def test_collections_have_the_model_of_their_blocks(client, rows):
     assert list(found.feature_names_in_) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="partitions"):
         classifier().fit(blocks[0], array.from_array(y, chunks=450))
+
+
+def learner():
+    return mk.OnlineMKLClassifier(kernels="gaussian(1, 4), linear", budget=150)
+
+
+def test_learners_of_streams_go_through_partitions_in_their_order(rows, tables, tmp_path):
+    X, y = rows
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    found = train(f"{tables}/*.csv", "way", learner())
+    alone = learner()
+    for start in range(0, 900, 300):
+        alone.partial_fit(table[start : start + 300], y[start : start + 300], classes=["down", "up"])
+    assert (found.decision_function(table) == alone.decision_function(table)).all()
+    np.save(tmp_path / "rows.npy", np.column_stack([X[:, :2], X[:, 0] * X[:, 1]]))
+    numbers = train(tmp_path / "rows.npy", -1, mk.OnlineMKLRegressor(kernels="polynomial(2)"), rows=250)
+    assert numbers.score(X[:, :2], X[:, 0] * X[:, 1]) > 0.95
+    with pytest.raises(ValueError, match=r"partition 1, rows-1.csv: .*not numbers|rows-1.csv: columns"):
+        (tmp_path / "rows-1.csv").write_text("a,b,c,way\n1,2,x,up\n1,2,y,down\n")
+        train([tables / "rows-0.csv", tmp_path / "rows-1.csv"], "way", learner())
+
+
+@pytest.mark.parametrize("n_killed", [0, 2])
+def test_streams_have_the_bits_of_one_process_whoever_dies(client, tables, monkeypatch, n_killed, kill):
+    client.wait_for_workers(2, timeout=60)
+    here, done = train(f"{tables}/*.csv", "way", learner()), []
+
+    def finished(self, running, names):
+        if list(running.values()) == [1] and len(done) == 1:
+            kill(client, n_killed)
+        done.append(1)
+        return original(self, running, names)
+
+    original = Cluster._finished
+    monkeypatch.setattr(Cluster, "each", lambda self, function, calls, names: Here().each(function, calls, names))
+    monkeypatch.setattr(Cluster, "_finished", finished)
+    with pytest.warns(UserWarning, match="learns row by row"):
+        found = train(f"{tables}/*.csv", "way", learner(), client=client, timeout=120)
+    assert found._model().to_bytes() == here._model().to_bytes()
 
 
 def test_tasks_that_do_not_fit_are_not_sent(client, tables, monkeypatch):

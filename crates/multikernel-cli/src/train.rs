@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use multikernel::data::TargetKind;
 use multikernel::file;
-use multikernel::plan::{Registry, Session};
+use multikernel::plan::{Model, Registry, Session};
 use multikernel::report::{ModelPage, count, label_words};
 use multikernel::run::{Checkpoint, Observer};
 
@@ -100,7 +100,16 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
         args.out.display(),
         model.training().method(),
         count(model.training().n_samples(), "row"),
-        count(model.kernels().len(), "kernel"),
+        kernels_of(&model),
         start.elapsed().as_secs_f64()
     ))
+}
+
+/// How many kernels there are, and how many of them have a weight where some have none.
+fn kernels_of(model: &Model) -> String {
+    let all = count(model.kernels().len(), "kernel");
+    match model.kernels().weights().map(|weights| weights.iter().filter(|&&weight| weight != 0.0).count()) {
+        Some(used) if used < model.kernels().len() => format!("{used} of {all}"),
+        _ => all,
+    }
 }

@@ -15,6 +15,7 @@ fn kind(allowed: Allowed) -> &'static str {
     match allowed {
         Allowed::Positive | Allowed::Number(..) => "float",
         Allowed::PositiveOrAuto(_) | Allowed::NumberOrAuto(..) => "float | auto",
+        Allowed::WholeOrAuto(..) => "int | auto",
         Allowed::Whole(..) => "int",
         Allowed::OneOf(["no", "yes"] | ["yes", "no"]) => "bool",
         Allowed::OneOf(_) => "choice",

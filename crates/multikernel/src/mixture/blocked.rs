@@ -30,28 +30,40 @@ pub(crate) struct Gaussian {
 
 impl Gaussian {
     /// Draws mean and covariance of a cluster given its rows.
-    fn of(prior: &Prior, cluster: &Cluster, rng: &mut Rng) -> Gaussian {
+    pub(super) fn of(prior: &Prior, cluster: &Cluster, rng: &mut Rng) -> Gaussian {
         let (d, n) = (prior.mean.len(), cluster.n as f64);
         let (tau, nu) = (prior.tau + n, prior.nu + n);
         let mut chi_square = |freedom: f64, rng: &mut Rng| gamma(rng, 0.5 * freedom, 2.0).max(MIN_CHI_SQUARE);
-        let (spread, inverses, half): (Vec<f64>, Vec<f64>, f64) = match prior.shape {
-            Shape::Diagonal => {
-                let spread: Vec<f64> = cluster.spread.iter().map(|sum| sum / chi_square(nu, rng)).collect();
-                let inverses: Vec<f64> = spread.iter().map(|variance| 1.0 / variance).collect();
-                let half = 0.5 * ln_product(&inverses);
-                (spread, inverses, half)
-            }
-            Shape::Full => {
-                let spread = divided(&cluster.spread, &bartlett(d, nu, rng, &mut chi_square), d);
-                let inverses: Vec<f64> = (0..d).map(|i| 1.0 / spread[diagonal(i)]).collect();
-                let half = ln_product(&inverses);
-                (spread, inverses, half)
-            }
+        let spread = match prior.shape {
+            Shape::Diagonal => cluster.spread.iter().map(|sum| sum / chi_square(nu, rng)).collect(),
+            Shape::Full => divided(&cluster.spread, &bartlett(d, nu, rng, &mut chi_square), d),
         };
-        let mut distribution =
-            Gaussian { shape: prior.shape, mean: cluster.mean.clone(), spread, inverses, offset: half };
+        let mut distribution = Gaussian::of_parts(prior.shape, cluster.mean.clone(), spread);
         distribution.mean = distribution.sample_scaled(1.0 / tau.sqrt(), rng);
         distribution
+    }
+
+    /// The distribution with this mean, and the factor of its covariance or its variances.
+    pub(super) fn of_parts(shape: Shape, mean: Vec<f64>, spread: Vec<f64>) -> Gaussian {
+        let inverses: Vec<f64> = match shape {
+            Shape::Diagonal => spread.iter().map(|variance| 1.0 / variance).collect(),
+            Shape::Full => (0..mean.len()).map(|i| 1.0 / spread[diagonal(i)]).collect(),
+        };
+        let half = if shape == Shape::Full { 1.0 } else { 0.5 };
+        let offset = half * ln_product(&inverses);
+        Gaussian { shape, mean, spread, inverses, offset }
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(super) fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    pub(super) fn spread(&self) -> &[f64] {
+        &self.spread
     }
 
     /// Draws a row from this distribution.
@@ -157,7 +169,7 @@ impl Mixture {
     }
 
     /// Weights of all clusters, and the remainder for new ones.
-    fn weights(&self, rng: &mut Rng) -> (Vec<f64>, f64) {
+    pub(super) fn weights(&self, rng: &mut Rng) -> (Vec<f64>, f64) {
         let mut parts: Vec<f64> = self.parts.iter().map(|part| gamma(rng, part.n as f64, 1.0)).collect();
         let rest = gamma(rng, self.prior.alpha, 1.0);
         let total = parts.iter().sum::<f64>() + rest;

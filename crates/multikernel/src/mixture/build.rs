@@ -62,10 +62,17 @@ fn scatter(prior: &Prior, rows: &Matrix, piece: &[usize], mean: &[f64]) -> Vec<f
     sums
 }
 
-/// `S = S0 + scatter + (tau0 n / tau) (mean - m0)(mean - m0)'`, and its factor.
+/// The cluster of these rows, given their mean and scatter.
 fn finish(prior: &Prior, rows: &Matrix, members: &[usize], mean: &[f64], scatter: &[f64]) -> Cluster {
-    let n = members.len() as f64;
-    let (tau, mut sums) = (prior.tau + n, scatter.to_vec());
+    // Without a factor, the sums have so few digits left that only the factor itself is reliable.
+    of_scatter(prior, members.len(), mean, scatter.to_vec()).unwrap_or_else(|| one_by_one(prior, rows, members))
+}
+
+/// The cluster of n rows with this mean and scatter about it: `S = S0 + scatter + (tau0 n / tau) (mean - m0)(mean - m0)'`,
+/// and its factor; `None` if rounding leaves it none.
+pub(super) fn of_scatter(prior: &Prior, n_rows: usize, mean: &[f64], mut sums: Vec<f64>) -> Option<Cluster> {
+    let n = n_rows as f64;
+    let tau = prior.tau + n;
     let apart: Vec<f64> = mean.iter().zip(&prior.mean).map(|(mean, prior)| mean - prior).collect();
     let pull = prior.tau * n / tau;
     for (i, scale) in prior.scale.iter().enumerate() {
@@ -79,11 +86,10 @@ fn finish(prior: &Prior, rows: &Matrix, members: &[usize], mean: &[f64], scatter
         }
     }
     if prior.shape == Shape::Full && !factor(&mut sums, mean.len()) {
-        // The sums have so few digits left that only the factor itself is reliable.
-        return one_by_one(prior, rows, members);
+        return None;
     }
     let centre = prior.mean.iter().zip(&apart).map(|(prior, y)| prior + n / tau * y).collect();
-    Cluster::of_parts(prior, members.len(), centre, sums)
+    Some(Cluster::of_parts(prior, n_rows, centre, sums))
 }
 
 /// Row by row, which never fails: a factor only grows.

@@ -11,6 +11,7 @@ mod build;
 mod cluster;
 mod condense;
 mod density;
+mod elsewhere;
 mod k_means;
 mod loops;
 mod split_merge;
@@ -18,6 +19,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use elsewhere::{DealtSums, N_FRESH, Offer};
 pub(crate) use k_means::k_means;
 
 use crate::error::{Error, Result};
@@ -190,7 +192,8 @@ impl Mixture {
         build(&self.prior, rows, &lists, pool)
     }
 
-    /// Checks that it has this many rows and columns, for states read from files; 0 rows for one that only predicts.
+    /// Checks that it knows the clusters of this many rows and has so many columns, for states read from files; 0 rows for
+    /// one whose rows were elsewhere.
     pub(crate) fn check(&self, n_rows: usize, n_cols: usize) -> Result<()> {
         let mut counts = vec![0usize; self.parts.len()];
         for &k in &self.clusters {
@@ -203,7 +206,7 @@ impl Mixture {
         };
         if self.prior.mean.len() != n_cols {
             Err(misfit("it has another number of columns"))
-        } else if self.clusters.len() != n_rows || counts != self.counts() {
+        } else if self.clusters.len() != n_rows || (n_rows > 0 && counts != self.counts()) {
             Err(misfit("its clusters have other rows"))
         } else if !self.parts.iter().all(is_sound) {
             Err(misfit("a covariance is none"))
@@ -227,7 +230,12 @@ impl Mixture {
         self.parts.iter().map(|part| part.n).collect()
     }
 
-    /// The cluster of each row.
+    /// The number of rows, wherever they are.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.parts.iter().map(|part| part.n).sum()
+    }
+
+    /// The cluster of each row; empty if rows are elsewhere.
     pub(crate) fn clusters(&self) -> &[usize] {
         &self.clusters
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::build::build;
-use super::cluster::{Scratch, fill};
+use super::cluster::{Cluster, Scratch, fill};
 use super::loops::SIDE;
 use super::sweep::one;
 use super::*;
@@ -246,6 +246,57 @@ fn sweeps_leave_all_partitions_their_probability() {
             mixture.blocked_sweep(rows, &Nothing, rng, &pool, &go_on).unwrap();
         });
         assert!(found < 0.01, "{shape:?} blocked: {found}");
+    }
+}
+
+/// Deals rows as if they were elsewhere, in two blocks.
+fn deal_elsewhere(mixture: &mut Mixture, rows: &Matrix, n_fresh: usize, rng: &mut Rng) -> Vec<usize> {
+    let offer = Offer::decode(&mixture.offer(n_fresh, rng).encode()).unwrap();
+    let (mut sums, mut all) = (Record::default(), vec![]);
+    let half = rows.n_rows() / 2;
+    for range in [0..half, half..rows.n_rows()] {
+        let block = rows.select_rows(&range.collect::<Vec<_>>());
+        let dealt = offer.deal(&offer.ln_joints(&block).unwrap(), &Nothing, rng).unwrap();
+        let next = offer.sums(&block, &dealt).encode();
+        if sums.is_empty() {
+            sums = next;
+        } else {
+            assert!(sums.add_arrays(&next));
+        }
+        all.extend(dealt);
+    }
+    mixture.take_dealt(&offer, &DealtSums::decode(&sums).unwrap()).unwrap();
+    compact(&all).0
+}
+
+#[test]
+fn rows_dealt_elsewhere_leave_all_partitions_their_probability() {
+    for shape in SHAPES {
+        // Twenty new ones: what the last of them has is a millionth.
+        let found = total_variation(shape, 200_000, |mixture, rows, rng| {
+            mixture.clusters = deal_elsewhere(mixture, rows, 20, rng);
+        });
+        assert!(found < 0.01, "{shape:?}: {found}");
+    }
+}
+
+#[test]
+fn clusters_of_sums_are_those_of_their_rows() {
+    let rows = cloud(400, 3, 5);
+    for shape in SHAPES {
+        let mut rng = Rng::new(4, 0);
+        let mut mixture = Mixture::new(prior(shape, 3), &rows, (0..400).map(|i| i % 3).collect()).unwrap();
+        for _ in 0..5 {
+            let clusters = deal_elsewhere(&mut mixture, &rows, N_FRESH, &mut rng);
+            assert!(mixture.clusters().is_empty() && mixture.n_rows() == 400);
+            mixture.check(0, 3).unwrap();
+            let expected = Mixture::new(prior(shape, 3), &rows, clusters).unwrap();
+            assert_eq!(mixture.counts(), expected.counts());
+            for (found, expected) in mixture.parts.iter().zip(&expected.parts) {
+                let values = |part: &Cluster| [part.mean.clone(), part.spread.clone()].concat();
+                values(found).iter().zip(values(expected)).for_each(|(a, b)| near(*a, b, 1e-10, "sums"));
+            }
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::kernel::{
     CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
 };
 use crate::pool::Pool;
-use crate::run::inner::{self, Deal, HeldOut, Want};
+use crate::run::inner::{self, Deal, HeldOut, Tuned, Want};
 use crate::run::{AnyMethod, Calibration, Input, Method, Needs, Param, Params, Rows, Run, Runner, Silent, Stop, Task};
 use crate::stack::Precision;
 
@@ -521,38 +521,30 @@ impl Plan {
     /// The parameters with `auto` ones chosen, and one line about the choice. Under a time limit this takes at most
     /// half of the remaining time; the rest is for the model.
     fn chosen(&self, task: &Task<'_>, session: &mut Session<'_>) -> Result<(Params, Option<String>)> {
-        let candidates = self.params.candidates();
-        if let [only] = candidates.as_slice() {
-            return Ok((only.clone(), None));
-        }
-        session.observer.phase("inner folds");
         let half = session.control.part(0.5);
-        let tuned = inner::tune(&candidates, task, &half, session.observer)?;
-        let texts = |params: &Params| {
-            let texts = params.to_texts();
-            self.params.autos().iter().map(|&name| format!("{name} = {}", texts[name])).collect::<Vec<_>>().join(", ")
-        };
-        let Some(tuned) = tuned else {
-            let params = self.params.with_defaults();
-            let line = format!("{}, the default: inner folds had no time to score a value", texts(&params));
-            return self.if_time_is_left(session, params, line);
-        };
-        let scored = candidates.iter().zip(&tuned.figures);
-        let all: Vec<String> = scored.map(|(params, figure)| format!("{} {figure:.4}", texts(params))).collect();
-        let figure = tuned.figure;
-        let (n, n_all) = (tuned.n_scored, task.n_samples());
-        let on = if n < n_all { format!(" on {n} of {n_all} rows, as time ran out,") } else { String::new() };
-        let line = format!("{}; held-out {figure}{on} of {}", texts(&candidates[tuned.best]), all.join("; "));
-        self.if_time_is_left(session, candidates[tuned.best].clone(), line)
-    }
-
-    /// The choice, unless the run has been stopped: then the error reports it, so that nothing is lost.
-    fn if_time_is_left(&self, session: &Session<'_>, params: Params, line: String) -> Result<(Params, Option<String>)> {
+        let (mut params, mut lines) = (self.params.clone(), vec![]);
+        if let Some((name, candidates)) = params.growing() {
+            session.observer.phase("inner fold");
+            let tuned = inner::grow(&candidates, task, &half, session.observer)?;
+            let (found, line) = told(&[name], &candidates, tuned, None, &params);
+            params = params.with_value_of(name, &found);
+            lines.push(line);
+        }
+        let candidates = params.candidates();
+        if candidates.len() > 1 {
+            session.observer.phase("inner folds");
+            let tuned = inner::tune(&candidates, task, &half, session.observer)?;
+            let (found, line) = told(&params.autos(), &candidates, tuned, Some(task.n_samples()), &params);
+            params = found;
+            lines.push(line);
+        }
         match session.control.stop() {
-            Some(stop) => Err(Error::Stopped(format!(
-                "{stop} while parameters were chosen on inner folds; no model was made, but so far: {line}"
+            // The error reports the choice, so that nothing is lost.
+            Some(stop) if !lines.is_empty() => Err(Error::Stopped(format!(
+                "{stop} while parameters were chosen on inner folds; no model was made, but so far: {}",
+                lines.join("; ")
             ))),
-            None => Ok((params, Some(line))),
+            _ => Ok((params.with_defaults(), (!lines.is_empty()).then(|| lines.join("; ")))),
         }
     }
 
@@ -636,4 +628,32 @@ pub(super) fn as_given(target: &Target, takes_counts: bool) -> (Cow<'_, Target>,
         }
         other => (Cow::Borrowed(other), None),
     }
+}
+
+/// The setting chosen for parameters that are `auto`, and a line about it. Of `n_rows` rows, if known, some may be left
+/// unscored.
+fn told(
+    autos: &[&'static str],
+    candidates: &[Params],
+    tuned: Option<Tuned>,
+    n_rows: Option<usize>,
+    params: &Params,
+) -> (Params, String) {
+    let texts = |params: &Params| {
+        let texts = params.to_texts();
+        autos.iter().map(|&name| format!("{name} = {}", texts[name])).collect::<Vec<_>>().join(", ")
+    };
+    let Some(Tuned { best, figure, figures, n_scored }) = tuned else {
+        let params = params.with_defaults();
+        let line = format!("{}, the default: inner folds had no time to score a value", texts(&params));
+        return (params, line);
+    };
+    let scored = candidates.iter().zip(&figures);
+    let all: Vec<String> = scored.map(|(params, figure)| format!("{} {figure:.4}", texts(params))).collect();
+    let on = match n_rows {
+        None => format!(" on {n_scored} rows"),
+        Some(n) if n_scored < n => format!(" on {n_scored} of {n} rows, as time ran out,"),
+        Some(_) => String::new(),
+    };
+    (candidates[best].clone(), format!("{}; held-out {figure}{on} of {}", texts(&candidates[best]), all.join("; ")))
 }

@@ -140,14 +140,14 @@ impl<'a> Prepared<'a> {
     ) -> Result<Prepared<'a>> {
         let start = Instant::now();
         let rows = preprocessor.apply_samples(&drawn.samples)?;
-        let Some(bank) = &preparation.bank else {
-            return Err(Error::input("the method works on rows, without kernels"));
-        };
-        let resolved = bank.resolve_named(&layout(&preprocessor, &[]), &rows)?;
-        resolved.notes.iter().for_each(|note| session.observer.note(note));
-        let (kernels, sets, alternatives) = (resolved.kernels, resolved.sets, resolved.alternatives);
         let points = Points::from(&rows.select_rows(chosen));
-        let stack = Some(build(&preparation, &points, &kernels, session)?);
+        let (mut kernels, mut sets, mut alternatives, mut stack) = (vec![], vec![], vec![], None);
+        if let Some(bank) = &preparation.bank {
+            let resolved = bank.resolve_named(&layout(&preprocessor, &[]), &rows)?;
+            resolved.notes.iter().for_each(|note| session.observer.note(note));
+            (kernels, sets, alternatives) = (resolved.kernels, resolved.sets, resolved.alternatives);
+            stack = Some(build(&preparation, &points, &kernels, session)?);
+        }
         let seconds = start.elapsed().as_secs_f64();
         Ok(Prepared {
             data: Cow::Owned(drawn.select(chosen)),

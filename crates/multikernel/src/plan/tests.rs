@@ -1,6 +1,8 @@
 //! Inner cross-validation: what `auto` chooses, and what remains when it is stopped.
 
-use crate::data::{Target, bundled};
+use crate::data::{Dataset, Labels, Samples, Target, bundled};
+use crate::dist::Rng;
+use crate::linalg::Matrix;
 use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::inner::*;
@@ -92,6 +94,49 @@ fn parameters_that_papers_tune_are_chosen_by_the_lowest_held_out_log_loss() {
         let model = plan.fit(&prepared, &mut session).unwrap();
         assert_eq!(model.training().params()[param], candidates[tuned.best].to_texts()[param], "{method} {param}");
     }
+}
+
+/// Rows on two columns, their class by the sign of a function.
+fn by_sign(n: usize, function: impl Fn(f64, f64) -> f64) -> Dataset {
+    let mut rng = Rng::new(21, 0);
+    let points = Matrix::from_fn(n, 2, |_, _| 2.0 * rng.uniform() - 1.0);
+    let class = |row: &[f64]| if function(row[0], row[1]) > 0.0 { "above" } else { "below" };
+    let texts: Vec<&str> = points.rows().map(class).collect();
+    Dataset::new("signs", Samples::unnamed(points).unwrap(), Labels::new(&texts).unwrap()).unwrap()
+}
+
+#[test]
+fn landmarks_grow_until_the_held_out_loss_falls_by_little() {
+    let plan = Plan::new("mklr").unwrap().kernels("gaussian(0.3)").unwrap().set("lambda", "0.001").unwrap();
+    let plan = plan.set("iterations", "40").unwrap().set("landmarks", "auto").unwrap();
+    let fit = |plan: &Plan, data: &Dataset| {
+        let model = plan.train(data).unwrap();
+        let line =
+            model.training().facts().into_iter().find(|(name, _)| name == "chosen").map(|(_, line)| line).unwrap();
+        let figures: Vec<f64> =
+            line.split("; ").skip(1).filter_map(|one| one.rsplit(' ').next()?.parse().ok()).collect();
+        (model.training().params()["landmarks"].clone(), figures, line)
+    };
+    // Sixteen fields of a chessboard are more than 125 landmarks can tell well; a line is not.
+    let (chosen, figures, line) = fit(&plan, &by_sign(1000, |x, y| (6.2 * x).sin() * (6.2 * y).sin()));
+    let gains: Vec<f64> = figures.windows(2).map(|pair| pair[0] - pair[1]).collect();
+    let mut sum = 0.0;
+    let worth: Vec<bool> = gains
+        .iter()
+        .map(|gain| {
+            let is_worth = *gain > 0.1 * sum;
+            sum += gain;
+            is_worth
+        })
+        .collect();
+    let n_worth = worth.iter().take_while(|&&is_worth| is_worth).count();
+    assert!(n_worth >= 1 && worth.len() <= n_worth + 1, "{line}");
+    assert_eq!(chosen, (125 << n_worth).to_string(), "{line}");
+    let (simple, few, line) = fit(&plan, &by_sign(1000, |x, y| x + y));
+    assert!(few.len() < 6 && simple.parse::<usize>().unwrap() <= chosen.parse().unwrap(), "{line}");
+    // Others are chosen with the landmarks that were.
+    let (again, _, line) = fit(&plan.set("lambda", "auto").unwrap(), &by_sign(400, |x, y| x + y));
+    assert!(line.contains("lambda = ") && line.starts_with(&format!("landmarks = {again}; ")), "{line}");
 }
 
 /// Cancels once this many models of inner folds are done.

@@ -242,6 +242,13 @@ pub(crate) struct Tuned {
     pub(crate) n_scored: usize,
 }
 
+impl Tuned {
+    /// What is the higher the better.
+    fn gain(&self, setting: usize) -> f64 {
+        if self.figure == "accuracy" { self.figures[setting] } else { -self.figures[setting] }
+    }
+}
+
 /// The best of several settings by held-out accuracy, by log-loss for methods that tune by it, or by the squared error
 /// of numbers, or a loss of the method's own. If time runs out first, the best of the settings that some folds have
 /// scored, on the rows of those folds; `None` if there is none.
@@ -252,15 +259,65 @@ pub(crate) fn tune(
     observer: &mut dyn Observer,
 ) -> Result<Option<Tuned>> {
     let folds = folds(task, Deal::Tune)?;
-    let by_loss = candidates.first().is_some_and(|params| params.method().tunes_by_log_loss());
-    let has_classes = *task.target == Target::Classes;
-    let want = if by_loss && has_classes { Want::Probabilities } else { Want::Scores };
-    let held_out = HeldOut { want, task, folds: &folds, control };
+    let held_out = HeldOut { want: want(candidates, task), task, folds: &folds, control };
     let found = held_out.each_fold(candidates, observer)?;
+    Ok(compared(candidates, task, &folds, &found).map(|tuned| {
+        let order = |&a: &usize, &b: &usize| tuned.gain(a).total_cmp(&tuned.gain(b));
+        let best = (0..tuned.figures.len()).rev().max_by(order).unwrap_or(0);
+        Tuned { best, ..tuned }
+    }))
+}
+
+/// Less than this part of all that was gained before is not worth another step.
+const WORTH: f64 = 0.1;
+
+/// Settings from cheap to dear, on the first inner fold: the last one that gained more than a tenth of what those before
+/// it gained together. Dearer ones than the first that did not are never run. `None` if time ran out before the first.
+pub(crate) fn grow(
+    candidates: &[Params],
+    task: &Task<'_>,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Option<Tuned>> {
+    let folds = folds(task, Deal::Tune)?;
+    let folds = &folds[..folds.len().min(1)];
+    let held_out = HeldOut { want: want(candidates, task), task, folds, control };
+    let mut scores = vec![];
+    let mut grown: Option<Tuned> = None;
+    for candidate in candidates {
+        let mut found = held_out.each_fold(std::slice::from_ref(candidate), &mut Silent)?;
+        let Some(fold) = found.first_mut() else { break };
+        let Some(next) = fold.of_settings.pop() else { break };
+        scores.push(next);
+        fold.of_settings.clone_from(&scores);
+        let Some(tuned) = compared(candidates, task, folds, &found) else { break };
+        let last = tuned.figures.len() - 1;
+        observer.progress(&Progress::of(last + 1, candidates.len()).with(tuned.figure, tuned.figures[last]));
+        let best = grown.as_ref().map_or(0, |grown| grown.best);
+        let is_worth = last == 0 || tuned.gain(last) - tuned.gain(best) > WORTH * (tuned.gain(best) - tuned.gain(0));
+        grown = Some(Tuned { best: if is_worth { last } else { best }, ..tuned });
+        if !is_worth {
+            break;
+        }
+    }
+    Ok(grown)
+}
+
+fn want(candidates: &[Params], task: &Task<'_>) -> Want {
+    if tunes_by_log_loss(candidates) && *task.target == Target::Classes { Want::Probabilities } else { Want::Scores }
+}
+
+fn tunes_by_log_loss(candidates: &[Params]) -> bool {
+    candidates.first().is_some_and(|params| params.method().tunes_by_log_loss())
+}
+
+/// The figures of the settings that were scored, before one is chosen; `None` if there is none.
+fn compared(candidates: &[Params], task: &Task<'_>, folds: &[Split], found: &[FoldScores]) -> Option<Tuned> {
+    let (by_loss, has_classes) = (tunes_by_log_loss(candidates), *task.target == Target::Classes);
     // Settings are compared on the same rows: those of the folds that got furthest.
     let n_settings = found.iter().map(|fold| fold.of_settings.len()).max().unwrap_or(0);
     if n_settings == 0 {
-        return Ok(None);
+        return None;
     }
     let furthest: Vec<usize> = (0..folds.len()).filter(|&f| found[f].of_settings.len() == n_settings).collect();
     let mut rows: Vec<(usize, usize, usize)> = vec![];
@@ -305,7 +362,5 @@ pub(crate) fn tune(
         _ if by_loss => "log-loss",
         _ => "accuracy",
     };
-    let gain = |k: usize| if figure == "accuracy" { figures[k] } else { -figures[k] };
-    let best = (0..n_settings).rev().max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap_or(0);
-    Ok(Some(Tuned { best, figure, figures, n_scored: rows.len() }))
+    Some(Tuned { best: 0, figure, figures, n_scored: rows.len() })
 }

@@ -34,8 +34,8 @@ pub use params::Params;
 pub(crate) use partition::add_sums;
 pub use partition::{AllRows, AskPartitions, ByPartitions};
 pub(crate) use predict::first_largest;
-pub(crate) use predict::forward_to_inner;
 pub use predict::{
     Additive, Clusterer, Compared, Decision, Explain, Intervals, Placed, Predict, Probabilistic, Regressor, Survival,
 };
+pub(crate) use predict::{forward_to_inner, model_by_target};
 pub use runner::{Run, Runner};

@@ -45,6 +45,9 @@ pub enum Allowed {
     NumberOrAuto(f64, f64, &'static [f64]),
     /// A whole number from the first to the second, both included.
     Whole(u64, u64),
+    /// The same, or `auto`: these are tried in their order, from cheap to dear, until what one more gains is no longer worth
+    /// it.
+    WholeOrAuto(u64, u64, &'static [f64]),
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// Free text, parsed by the field's type; the string describes it.
@@ -55,9 +58,21 @@ impl Allowed {
     /// The values `auto` chooses from, for parameters that can be left to inner cross-validation.
     pub fn grid(self) -> Option<&'static [f64]> {
         match self {
-            Allowed::PositiveOrAuto(grid) | Allowed::NumberOrAuto(_, _, grid) => Some(grid),
+            Allowed::PositiveOrAuto(grid) | Allowed::NumberOrAuto(_, _, grid) | Allowed::WholeOrAuto(_, _, grid) => {
+                Some(grid)
+            }
             _ => None,
         }
+    }
+
+    /// Whether `auto` goes through its values from cheap to dear, and ends where more is not worth it.
+    pub(crate) fn grows(self) -> bool {
+        matches!(self, Allowed::WholeOrAuto(..))
+    }
+
+    /// One of the values of `auto`.
+    pub(crate) fn value_of(self, value: f64) -> Value {
+        if self.grows() { Value::Whole(value as u64) } else { Value::Number(value) }
     }
 
     fn admits(self, value: &Value) -> bool {
@@ -66,7 +81,9 @@ impl Allowed {
             (Allowed::Number(low, high) | Allowed::NumberOrAuto(low, high, _), Value::Number(value)) => {
                 low <= *value && *value <= high
             }
-            (Allowed::Whole(low, high), Value::Whole(value)) => (low..=high).contains(value),
+            (Allowed::Whole(low, high) | Allowed::WholeOrAuto(low, high, _), Value::Whole(value)) => {
+                (low..=high).contains(value)
+            }
             (Allowed::OneOf(words), Value::Text(text)) => words.contains(&text.as_str()),
             (Allowed::Text(_), Value::Text(_)) => true,
             _ => false,
@@ -79,7 +96,7 @@ impl Allowed {
             Allowed::Positive | Allowed::PositiveOrAuto(_) | Allowed::Number(..) | Allowed::NumberOrAuto(..) => {
                 text.parse().ok().map(Value::Number)
             }
-            Allowed::Whole(..) => text.parse().ok().map(Value::Whole),
+            Allowed::Whole(..) | Allowed::WholeOrAuto(..) => text.parse().ok().map(Value::Whole),
             Allowed::OneOf(_) | Allowed::Text(_) => Some(Value::Text(text.to_string())),
         }
     }
@@ -98,6 +115,7 @@ impl fmt::Display for Allowed {
             }
             Allowed::Whole(low, u64::MAX) => write!(f, "a whole number from {low}"),
             Allowed::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Allowed::WholeOrAuto(low, high, _) => write!(f, "a whole number from {low} to {high}, or auto"),
             Allowed::OneOf(words) => write!(f, "one of {}", words.join(", ")),
             Allowed::Text(what) => f.write_str(what),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::method::AnyMethod;
-use super::param::{Value, find};
+use super::param::{Param, find};
 use crate::error::{Error, Result};
 
 /// The word for a parameter to be chosen by cross-validation.
@@ -92,12 +92,31 @@ impl Params {
             let grid = param.allowed.grid().unwrap_or_default();
             let with = |params: &Params, value: f64| {
                 let mut params = params.clone();
-                params.method.assign_param(param.name, &Value::Number(value));
+                params.method.assign_param(param.name, &param.allowed.value_of(value));
                 params
             };
             all = all.iter().flat_map(|params| grid.iter().map(move |&value| with(params, value))).collect();
         }
         all
+    }
+
+    /// The values of the first `auto` parameter that is tried from cheap to dear, each with the other ones at their
+    /// defaults; `None` if there is no such parameter.
+    pub(crate) fn growing(&self) -> Option<(&'static str, Vec<Params>)> {
+        let grows = |param: &&Param| self.autos.contains(param.name) && param.allowed.grows();
+        let name = self.method.param_list().iter().find(grows)?.name;
+        let alone = Params { method: self.method.boxed(), autos: BTreeSet::from([name]) };
+        Some((name, alone.candidates()))
+    }
+
+    /// These parameters with one of them as it is in others.
+    pub(crate) fn with_value_of(&self, name: &'static str, others: &Params) -> Params {
+        let mut params = self.clone();
+        if let Some(value) = others.method.param_value(name) {
+            params.method.assign_param(name, &value);
+            params.autos.remove(name);
+        }
+        params
     }
 
     /// These parameters, with `auto` ones at their defaults.

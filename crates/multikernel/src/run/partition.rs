@@ -7,15 +7,21 @@ use super::runner::Run;
 use crate::error::{Error, Result};
 use crate::file::Record;
 
-/// A method whose objective is a sum over rows, given some of them (landmarks) that alone carry coefficients. It learns
-/// from sums that partitions of the rows give, wherever these are. Methods that can return it from
+/// A method whose steps need no more of the rows than sums over them: those of an objective, given some rows (landmarks)
+/// that alone carry coefficients, or those of clusters. It learns from sums that partitions of the rows give, wherever these are. Methods that can return it from
 /// [`Method::by_partitions`](super::Method::by_partitions).
 pub trait ByPartitions: Send + Sync {
+    /// Rows that are drawn of all, at least: for widths of kernels, and for what is learned from a few rows.
+    fn n_drawn(&self) -> usize {
+        4000
+    }
+
     /// What a block of rows adds to the answer to a request, a record of arrays: `block` has the kernels between the rows
-    /// and the landmarks. Depends on nothing else, so that it does not matter where it is computed, or how often.
+    /// and the landmarks, or the rows themselves for methods on rows, and a seed of its own. Depends on nothing else, so that
+    /// it does not matter where it is computed, or how often.
     fn sums(&self, request: &Record, block: &Task<'_>) -> Result<Record>;
 
-    /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks.
+    /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks, or the rows drawn.
     fn learn(
         &self,
         landmarks: &Task<'_>,

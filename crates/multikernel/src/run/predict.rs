@@ -191,6 +191,56 @@ macro_rules! forward_to_inner {
 }
 pub(crate) use forward_to_inner;
 
+/// A model for the target: one of classes, stored as it is, or one of something else, stored as a part of this name.
+macro_rules! model_by_target {
+    ($(#[$about:meta])* pub enum $name:ident {
+        $(#[$about_classes:meta])* $classes:ident($of_classes:ty),
+        $(#[$about_other:meta])* $other:ident($of_other:ty) as $part:literal,
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        pub enum $name {
+            $(#[$about_classes])*
+            $classes($of_classes),
+            $(#[$about_other])*
+            $other($of_other),
+        }
+
+        impl $name {
+            fn inner(&self) -> &dyn $crate::run::Predict {
+                match self {
+                    $name::$classes(model) => model,
+                    $name::$other(model) => model,
+                }
+            }
+        }
+
+        impl $crate::file::Codec for $name {
+            fn encode(&self) -> $crate::file::Record {
+                match self {
+                    $name::$classes(model) => model.encode(),
+                    $name::$other(model) => {
+                        let mut record = $crate::file::Record::default();
+                        record.put_record($part, model.encode());
+                        record
+                    }
+                }
+            }
+
+            fn decode(record: &$crate::file::Record) -> $crate::Result<Self> {
+                let other = record.take_record($part);
+                if other.is_empty() {
+                    return <$of_classes>::decode(record).map($name::$classes);
+                }
+                <$of_other>::decode(&other).map($name::$other)
+            }
+        }
+
+        $crate::run::forward_to_inner!($name);
+    };
+}
+pub(crate) use model_by_target;
+
 /// A model with class probabilities of its own.
 pub trait Probabilistic: Predict {
     /// The probability of each class (columns) for each point (rows); rows add up to 1. Defaults to the scores.

@@ -130,6 +130,9 @@ pub(super) struct Gain {
     pub(super) mean: f64,
     /// Half the width of a 95 % interval, from the paired differences of rows.
     pub(super) half_width: f64,
+    /// Which candidates these are.
+    pub(super) uniform: usize,
+    pub(super) learned: usize,
 }
 
 /// 97.5 % of a normal distribution.
@@ -158,19 +161,19 @@ impl Verdict {
         let is_known = verdict.loss.is_finite() && !matches!(part.target, Target::Times(_));
         if let (Some(&uniform), Some(&learned), true) = (best_of(false), best_of(true), is_known) {
             let of = |k: usize| losses(&tried[k].predicted, &part, &folds);
-            verdict.gain = Some(Gain::between(&of(uniform), &of(learned)));
+            let (mean, half_width) = paired(&of(uniform), &of(learned));
+            verdict.gain = Some(Gain { mean, half_width, uniform, learned });
         }
         Ok(verdict)
     }
 }
 
-impl Gain {
-    fn between(uniform: &[f64], learned: &[f64]) -> Gain {
-        let differences: Vec<f64> = uniform.iter().zip(learned).map(|(a, b)| a - b).collect();
-        let (mean, n) = (mean(&differences), differences.len() as f64);
-        let square: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
-        Gain { mean, half_width: NORMAL * (square / (n - 1.0).max(1.0) / n.max(1.0)).sqrt() }
-    }
+/// The mean of paired differences, and half the width of its 95 % interval.
+fn paired(first: &[f64], second: &[f64]) -> (f64, f64) {
+    let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();
+    let (mean, n) = (mean(&differences), differences.len() as f64);
+    let square: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
+    (mean, NORMAL * (square / (n - 1.0).max(1.0) / n.max(1.0)).sqrt())
 }
 
 /// The mean of matrices of one shape.
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn gain_is_the_paired_mean_with_its_interval() {
         // Differences 1, 2, 3: mean 2, standard deviation 1.
-        let gain = Gain::between(&[2.0, 4.0, 6.0], &[1.0, 2.0, 3.0]);
-        assert!((gain.mean - 2.0).abs() < 1e-15 && (gain.half_width - NORMAL / 3f64.sqrt()).abs() < 1e-15);
+        let (mean, half_width) = paired(&[2.0, 4.0, 6.0], &[1.0, 2.0, 3.0]);
+        assert!((mean - 2.0).abs() < 1e-15 && (half_width - NORMAL / 3f64.sqrt()).abs() < 1e-15);
     }
 }

@@ -134,9 +134,8 @@ impl State<Auto> for AutoState {
         }
         verdict.kept = self.kept;
         let compared = compared(&candidates, &self.tried, &verdict.kept, task)?;
-        let mut told = told(&compared, &verdict, auto, task);
         let best = verdict.kept.first().map_or(&candidates[0], |&k| &candidates[k]);
-        told.extend(trained_on(best, lambda, auto, task)?.map(|on| ("trained on".into(), on)));
+        let told = told(&compared, &verdict, &trained_on(best, lambda, auto, task)?, auto, task);
         AutoModel::new(models, maps, told, compared)
     }
 }
@@ -180,38 +179,24 @@ fn compared(candidates: &[Candidate], tried: &[Tried], kept: &[usize], task: &Ta
 }
 
 /// What was done, in a few lines: name and value.
-fn told(compared: &Compared, verdict: &Verdict, auto: &Auto, task: &Task<'_>) -> Vec<(String, String)> {
-    let Compared { metric, candidates: names, losses, .. } = compared;
-    let measured: Vec<String> = names
-        .iter()
-        .zip(losses)
-        .filter(|(_, loss)| loss.is_finite())
-        .map(|(name, loss)| format!("{name} {loss:.4}"))
-        .collect();
-    let candidates_are = if task.n_samples() < FEWEST_ROWS {
-        format!("not compared: fewer than {FEWEST_ROWS} rows")
-    } else if measured.is_empty() {
-        "not compared: no inner folds were made".into()
-    } else {
-        let n = measured.len();
-        format!(
-            "{n} tried on inner folds of the training rows; {metric} of held-out rows, lower is better (optimistic: the \
-             lowest is chosen): {}",
-            measured.join("; ")
-        )
+fn told(compared: &Compared, verdict: &Verdict, trained: &str, auto: &Auto, task: &Task<'_>) -> Vec<(String, String)> {
+    let mut told = vec![("candidates".into(), candidates_are(compared, task))];
+    let names = &compared.candidates;
+    let kept: Vec<&str> = verdict.kept.iter().map(|&k| names[k].as_str()).collect();
+    let kept = match kept.as_slice() {
+        [first, second] => format!("the mean of the probabilities of {first} and {second}"),
+        kept => kept.join(" and "),
     };
-    let mut told = vec![("candidates".into(), candidates_are)];
-    told.push((
-        "kept".into(),
-        match verdict.kept.as_slice() {
-            [first, second] => format!(
-                "the mean of the probabilities of {} and {}: {metric} {:.4} on the same folds",
-                names[*first], names[*second], verdict.loss
-            ),
-            kept => kept.iter().map(|&k| names[k].clone()).collect::<Vec<_>>().join(" and "),
-        },
-    ));
-    told.extend(verdict.gain.map(|gain| ("learned weights".into(), words(gain, metric))));
+    let score = if verdict.loss.is_finite() {
+        let (metric, loss) = (&compared.metric, verdict.loss);
+        format!(
+            ": {metric} {loss:.4} (optimistic, as the lowest was chosen; evaluate gives an honest score), trained again on"
+        )
+    } else {
+        ", trained on".into()
+    };
+    told.push(("kept".into(), format!("{kept}{score} {trained}")));
+    told.extend(verdict.gain.map(|gain| ("learned weights".into(), words(gain, compared))));
     let (n, all) = (Part::rows(auto, task).len(), task.n_samples());
     if n < all {
         let evenly = if *task.target == Target::Classes { ", evenly from each class" } else { "" };
@@ -220,23 +205,42 @@ fn told(compared: &Compared, verdict: &Verdict, auto: &Auto, task: &Task<'_>) ->
     told
 }
 
-/// What the model was trained on, where it is not the kernel between all rows.
-fn trained_on(best: &Candidate, lambda: Option<f64>, auto: &Auto, task: &Task<'_>) -> Result<Option<String>> {
+/// The candidates with their losses, the best first.
+fn candidates_are(Compared { metric, candidates, losses, .. }: &Compared, task: &Task<'_>) -> String {
+    if task.n_samples() < FEWEST_ROWS {
+        return format!("not compared: fewer than {FEWEST_ROWS} rows");
+    }
+    let mut order: Vec<usize> = (0..losses.len()).filter(|&k| losses[k].is_finite()).collect();
+    if order.is_empty() {
+        return "not compared: no inner folds were made".into();
+    }
+    order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+    let measured: Vec<String> = order.iter().map(|&k| format!("{} {:.4}", candidates[k], losses[k])).collect();
+    let banks =
+        if task.alternatives.len() > 1 { ". Banks are the parts of the kernels between |, in their order" } else { "" };
+    format!(
+        "{} compared on rows that inner folds left out of training; {metric}, lower is better, best first: {}{banks}",
+        order.len(),
+        measured.join("; ")
+    )
+}
+
+/// What the model that was kept is trained on: all rows, unless the kernel between them is too large.
+fn trained_on(best: &Candidate, lambda: Option<f64>, auto: &Auto, task: &Task<'_>) -> Result<String> {
     let all = task.n_samples();
-    let on = if has_landmarks(auto, best, task)? {
-        let n = landmarks::rows(auto, best, task)?.len();
-        let part = if n < all { format!("{n} of {all}") } else { format!("all {all}") };
+    let part = |n: usize| if n < all { format!("{n} of {all} rows") } else { format!("all {all} rows") };
+    let why = "the kernel between all of them is too large";
+    if has_landmarks(auto, best, task)? {
         let lambda = lambda.map_or(String::new(), |lambda| format!(", lambda = {lambda}"));
-        Some(format!("{part} rows with {} landmarks (mklr{lambda})", landmarks::n_landmarks(auto, task)))
-    } else {
-        let n = trained(task)?.len();
-        (n < all).then(|| format!("{n} of {all} rows"))
-    };
-    Ok(on.map(|on| format!("{on}: the kernel between all of them is too large")))
+        let (n, landmarks) = (landmarks::rows(auto, best, task)?.len(), landmarks::n_landmarks(auto, task));
+        return Ok(format!("{} with {landmarks} landmarks (mklr{lambda}): {why}", part(n)));
+    }
+    let n = trained(task)?.len();
+    Ok(if n < all { format!("{}: {why}", part(n)) } else { part(n) })
 }
 
 /// What learned weights gained over uniform ones.
-fn words(Gain { mean, half_width }: Gain, loss: &str) -> String {
+fn words(Gain { mean, half_width, uniform, learned }: Gain, Compared { metric, candidates, .. }: &Compared) -> String {
     let (low, high) = (mean - half_width, mean + half_width);
     let verdict = if low > 0.0 {
         "better than equal ones"
@@ -247,7 +251,7 @@ fn words(Gain { mean, half_width }: Gain, loss: &str) -> String {
     };
     // As a change of the loss: lower is better.
     format!(
-        "{verdict}: {loss} {:+.4}, 95 % interval [{:+.4}, {:+.4}], on the same folds (optimistic)",
-        -mean, -high, -low
+        "{verdict}: from {} to {}, {metric} {:+.4}, 95 % interval [{:+.4}, {:+.4}]",
+        candidates[uniform], candidates[learned], -mean, -high, -low
     )
 }

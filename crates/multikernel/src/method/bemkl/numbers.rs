@@ -2,10 +2,8 @@
 
 use super::beliefs::Beliefs;
 use super::model::{BemklModel, facts};
-use crate::error::Result;
-use crate::file::{Codec, Record};
 use crate::method::ends::SvrModel;
-use crate::run::{Coefficients, Predict, forward_to_inner};
+use crate::run::{Coefficients, model_by_target};
 
 /// The mean sample weights, kernel weights and biases as a machine for numbers.
 pub(super) fn machine(state: &Beliefs) -> SvrModel {
@@ -16,51 +14,17 @@ pub(super) fn machine(state: &Beliefs) -> SvrModel {
     SvrModel::new(weights.to_vec(), &Coefficients::new(&state.samples), biases.to_vec()).with_facts(facts)
 }
 
-/// The model of `bemkl` and `sbemkl`, for the target.
-///
-/// Numbers have no distribution. That of the published program has the variance `1 / E[precision] + v' S v`, `v = (1, g)`
-/// with the outputs g of the single kernels. Like that of a relevance vector machine it knows only functions at training
-/// rows: a narrow kernel explains each of these by itself and says nothing of a new row. With the default bank 90 %
-/// intervals held 31 % of the rows of diabetes, with the variances of outputs and sample weights added.
-#[derive(Clone, Debug)]
-pub enum BemklEnd {
-    /// Classes.
-    Classes(BemklModel),
-    /// Numbers.
-    Numbers(SvrModel),
-}
-
-/// The part of a record that holds a model of numbers.
-const NUMBERS: &str = "numbers";
-
-impl BemklEnd {
-    fn inner(&self) -> &dyn Predict {
-        match self {
-            BemklEnd::Classes(model) => model,
-            BemklEnd::Numbers(model) => model,
-        }
+model_by_target! {
+    /// The model of `bemkl` and `sbemkl`, for the target.
+    ///
+    /// Numbers have no distribution. That of the published program has the variance `1 / E[precision] + v' S v`, `v = (1, g)`
+    /// with the outputs g of the single kernels. Like that of a relevance vector machine it knows only functions at training
+    /// rows: a narrow kernel explains each of these by itself and says nothing of a new row. With the default bank 90 %
+    /// intervals held 31 % of the rows of diabetes, with the variances of outputs and sample weights added.
+    pub enum BemklEnd {
+        /// Classes.
+        Classes(BemklModel),
+        /// Numbers.
+        Numbers(SvrModel) as "numbers",
     }
 }
-
-impl Codec for BemklEnd {
-    fn encode(&self) -> Record {
-        match self {
-            BemklEnd::Classes(model) => model.encode(),
-            BemklEnd::Numbers(model) => {
-                let mut record = Record::default();
-                record.put_record(NUMBERS, model.encode());
-                record
-            }
-        }
-    }
-
-    fn decode(record: &Record) -> Result<Self> {
-        let numbers = record.take_record(NUMBERS);
-        if numbers.is_empty() {
-            return BemklModel::decode(record).map(BemklEnd::Classes);
-        }
-        SvrModel::decode(&numbers).map(BemklEnd::Numbers)
-    }
-}
-
-forward_to_inner!(BemklEnd);

@@ -4,11 +4,11 @@ use super::model::{Bm3klModel, draws, mean_weights};
 use super::spread::Spread;
 use crate::draws::Draws;
 use crate::error::{Error, Result};
-use crate::file::{Codec, Record, record};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::run::{Additive, Decision, Explain, Input, Predict, Regressor, forward_to_inner};
+use crate::run::{Additive, Decision, Explain, Input, Predict, Regressor, model_by_target};
 
 record! {
     /// Draws of kernel weights, functions and noise. A predicted number is the mean over draws. Its variance is the mean
@@ -208,46 +208,12 @@ impl Explain for Bm3klNumbers {
     }
 }
 
-/// The model of `bm3kl`, for the target.
-#[derive(Clone, Debug)]
-pub enum Bm3klEnd {
-    /// Classes.
-    Classes(Bm3klModel),
-    /// Numbers.
-    Numbers(Bm3klNumbers),
-}
-
-/// The part of a record that holds a model of numbers.
-const NUMBERS: &str = "numbers";
-
-impl Bm3klEnd {
-    fn inner(&self) -> &dyn Predict {
-        match self {
-            Bm3klEnd::Classes(model) => model,
-            Bm3klEnd::Numbers(model) => model,
-        }
+model_by_target! {
+    /// The model of `bm3kl`, for the target.
+    pub enum Bm3klEnd {
+        /// Classes.
+        Classes(Bm3klModel),
+        /// Numbers.
+        Numbers(Bm3klNumbers) as "numbers",
     }
 }
-
-impl Codec for Bm3klEnd {
-    fn encode(&self) -> Record {
-        match self {
-            Bm3klEnd::Classes(model) => model.encode(),
-            Bm3klEnd::Numbers(model) => {
-                let mut record = Record::default();
-                record.put_record(NUMBERS, model.encode());
-                record
-            }
-        }
-    }
-
-    fn decode(record: &Record) -> Result<Self> {
-        let numbers = record.take_record(NUMBERS);
-        if numbers.is_empty() {
-            return Bm3klModel::decode(record).map(Bm3klEnd::Classes);
-        }
-        Bm3klNumbers::decode(&numbers).map(Bm3klEnd::Numbers)
-    }
-}
-
-forward_to_inner!(Bm3klEnd);

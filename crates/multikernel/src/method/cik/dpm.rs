@@ -13,7 +13,8 @@ use crate::method::weighted::misfit;
 use crate::mixture::{Mixture, Nothing};
 use crate::pool::Pool;
 use crate::run::{
-    About, Clusterer, Control, Explain, Input, Method, Needs, Placed, Predict, Probabilistic, Progress, State, Task,
+    About, ByPartitions, Clusterer, Control, Explain, Input, Method, Needs, Placed, Predict, Probabilistic, Progress,
+    State, Task,
 };
 
 clustering_params! {
@@ -35,12 +36,12 @@ record! {
     #[derive(Clone, Debug)]
     pub struct Sampled {
         n_sweeps: usize,
-        position: u64,
-        space: Space,
-        mixture: Mixture,
+        pub(super) position: u64,
+        pub(super) space: Space,
+        pub(super) mixture: Mixture,
         n_clusters: Vec<usize>,
         ln_joint: Vec<f64>,
-        moves: Vec<usize>,
+        pub(super) moves: Vec<usize>,
         table: Cache<Matrix>,
     }
 }
@@ -63,11 +64,18 @@ record! {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ordinary(Vec<f64>);
 
+impl DpmModel {
+    /// A model of clusters in these columns.
+    pub(super) fn new(space: Space, mixture: Mixture, counts: Matrix, told: Told, ordinary: Ordinary) -> DpmModel {
+        DpmModel { space, mixture, counts, told, ordinary }
+    }
+}
+
 impl Ordinary {
     /// Of this many rows all are kept, of more so many quantiles.
     const MOST: usize = 10_000;
 
-    fn new(mut densities: Vec<f64>) -> Ordinary {
+    pub(super) fn new(mut densities: Vec<f64>) -> Ordinary {
         densities.sort_by(f64::total_cmp);
         let n = densities.len();
         let kept = |k: usize| densities[(2 * k + 1) * n / (2 * Ordinary::MOST)];
@@ -118,6 +126,10 @@ impl Method for Dpm {
     fn finds_clusters(&self) -> bool {
         true
     }
+
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>> {
+        Some(Box::new(self.clone()))
+    }
 }
 
 impl State<Dpm> for Sampled {
@@ -160,13 +172,10 @@ impl State<Dpm> for Sampled {
     fn finish(self, method: &Dpm, task: &Task<'_>) -> Result<DpmModel> {
         let is_whole = self.n_sweeps == method.sweeps.max(1);
         let table = self.table.0.map_or_else(|| self.space.apply(task.rows()?), Ok)?;
-        Ok(DpmModel {
-            ordinary: Ordinary::new(self.mixture.ln_densities_left_out(&table, task.pool)?),
-            counts: counts(&self.mixture, task.labels.codes(), task.labels.n_classes()),
-            space: self.space,
-            mixture: self.mixture,
-            told: Told::new(self.n_clusters, self.ln_joint, self.moves, is_whole),
-        })
+        let ordinary = Ordinary::new(self.mixture.ln_densities_left_out(&table, task.pool)?);
+        let counts = counts(&self.mixture, task.labels.codes(), task.labels.n_classes());
+        let told = Told::new(self.n_clusters, self.ln_joint, self.moves, is_whole);
+        Ok(DpmModel::new(self.space, self.mixture, counts, told, ordinary))
     }
 }
 
@@ -194,7 +203,7 @@ impl Sampled {
 impl Predict for DpmModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let mut joint = self.mixture.ln_joint_densities(&self.space.apply(input.rows()?)?, pool)?;
-        let (k, m, n) = (self.mixture.n_clusters(), self.counts.n_cols(), self.mixture.clusters().len());
+        let (k, m, n) = (self.mixture.n_clusters(), self.counts.n_cols(), self.mixture.n_rows());
         let frequencies: Vec<Vec<f64>> = self
             .counts
             .rows()

@@ -5,6 +5,7 @@ mod dpm;
 mod machine;
 mod model;
 mod opinions;
+mod partition;
 mod settings;
 mod space;
 mod start;
@@ -30,7 +31,7 @@ use crate::error::{Error, Remedy, Result, message};
 use crate::file::{Cache, Codec, Record, record};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Nothing, Witness};
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, ByPartitions, Control, Method, Needs, Progress, State, Task};
 
 clustering_params! {
     /// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians assigns every
@@ -198,6 +199,22 @@ impl Method for Cik {
 
     fn tunes_by_log_loss(&self) -> bool {
         true
+    }
+
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>> {
+        Some(Box::new(self.clone()))
+    }
+}
+
+impl Cik {
+    fn rates(&self) -> Rates {
+        Rates {
+            lambda: self.lambda,
+            weights: self.rate,
+            sigma: self.kernel_rate,
+            batch: BATCH,
+            plain: self.optimiser == Optimiser::Sgd,
+        }
     }
 }
 
@@ -378,13 +395,7 @@ impl Search {
     /// One mini-batch epoch for each machine over the rows of its cluster, in random order; after an error some of them
     /// are untrained.
     fn train(&mut self, method: &Cik, scene: &Scene<'_>, seed: u64) -> Result<()> {
-        let rates = Rates {
-            lambda: method.lambda,
-            weights: method.rate,
-            sigma: method.kernel_rate,
-            batch: BATCH,
-            plain: method.optimiser == Optimiser::Sgd,
-        };
+        let rates = method.rates();
         let members = self.mixture.members();
         let mut results: Vec<Result<()>> = members.iter().map(|_| Ok(())).collect();
         let mut tasks: Vec<_> = self.machines.0.iter_mut().zip(&members).zip(&mut results).enumerate().collect();

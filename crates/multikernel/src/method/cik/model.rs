@@ -120,7 +120,7 @@ pub(super) fn responsibilities(joint: &mut [f64], n_rows: usize, alpha: f64) -> 
 /// The most likely cluster of each row, and the rows' density.
 pub(super) fn place(space: &Space, mixture: &Mixture, input: Input<'_>, pool: &Pool) -> Result<Placed> {
     let mut joint = mixture.ln_joint_densities(&space.apply(input.rows()?)?, pool)?;
-    let (n, k, alpha) = (mixture.clusters().len(), mixture.n_clusters(), mixture.prior().alpha);
+    let (n, k, alpha) = (mixture.n_rows(), mixture.n_clusters(), mixture.prior().alpha);
     let clusters = joint.rows().map(|row| first_largest(&row[..k])).collect();
     let density = (0..joint.n_rows()).map(|i| responsibilities(joint.row_mut(i), n, alpha)).collect();
     Ok(Placed { clusters, density: Some(density), typical: None })
@@ -128,9 +128,27 @@ pub(super) fn place(space: &Space, mixture: &Mixture, input: Input<'_>, pool: &P
 
 impl CikModel {
     pub(super) fn new(task: &Task<'_>, method: &Cik, search: Search) -> Result<CikModel> {
-        let (likelihood, n_classes) = (Likelihood::new(method), task.n_outputs());
-        let is_numbers = task.target.numbers().is_some();
+        let n_classes = task.n_outputs();
+        let counts = if task.target.numbers().is_some() {
+            let sizes = search.mixture.counts();
+            Matrix::from_fn(sizes.len(), n_classes, |cluster, _| sizes[cluster] as f64)
+        } else {
+            counts(&search.mixture, task.labels.codes(), n_classes)
+        };
         let is_whole = search.n_rounds == 1 + method.sweeps + method.epochs;
+        let told = Told::new(search.n_clusters.clone(), search.ln_joint.clone(), search.moves.clone(), is_whole);
+        CikModel::of_counts(task, method, search, counts, told)
+    }
+
+    /// The model of a search, with training rows by cluster and class.
+    pub(super) fn of_counts(
+        task: &Task<'_>,
+        method: &Cik,
+        search: Search,
+        counts: Matrix,
+        told: Told,
+    ) -> Result<CikModel> {
+        let likelihood = Likelihood::new(method);
         let mut machines = search.machines;
         machines.0.iter_mut().for_each(Machine::settle);
         if !machines.0.iter().all(Machine::is_finite) {
@@ -139,20 +157,15 @@ impl CikModel {
             return Err(Error::input(message));
         }
         Ok(CikModel {
-            n_classes,
+            n_classes: task.n_outputs(),
             // Machines without a say in the clusters still have one in the classes.
             beta: if likelihood.beta > 0.0 { likelihood.beta } else { 1.0 },
-            counts: if is_numbers {
-                let sizes = search.mixture.counts();
-                Matrix::from_fn(sizes.len(), n_classes, |cluster, _| sizes[cluster] as f64)
-            } else {
-                counts(&search.mixture, task.labels.codes(), n_classes)
-            },
+            counts,
             space: search.space,
             mixture: search.mixture,
             machines,
-            told: Told::new(search.n_clusters, search.ln_joint, search.moves, is_whole),
-            is_numbers: IsNumbers(is_numbers),
+            told,
+            is_numbers: IsNumbers(task.target.numbers().is_some()),
         })
     }
 
@@ -161,7 +174,7 @@ impl CikModel {
         let (m, k) = (self.n_classes, self.machines.0.len());
         let all = self.mixture.ln_joint_densities(&self.space.apply(rows)?, Pool::alone()?)?;
         let (mut found, mut room) = (vec![0.0; rows.n_rows() * m], vec![0.0; m]);
-        let (n, alpha) = (self.mixture.clusters().len(), self.mixture.prior().alpha);
+        let (n, alpha) = (self.mixture.n_rows(), self.mixture.prior().alpha);
         let mut shares = all.clone();
         for i in 0..rows.n_rows() {
             responsibilities(shares.row_mut(i), n, alpha);

@@ -52,10 +52,24 @@ pub(super) struct Scene<'a> {
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
+/// The log densities of some rows in all clusters.
+type Densities<'a> = dyn Fn(&[usize]) -> Result<Matrix> + Sync + 'a;
+
 impl Opinions {
     /// Evaluates the machines. Cost: one product of D x d and one of 2 D x outputs for each row and each cluster within
     /// 30 nats of the most likely; the others count as clusters without a machine.
     pub(super) fn of(scene: &Scene<'_>, mixture: &Mixture, machines: &[Machine], how: &Likelihood) -> Result<Opinions> {
+        let densities = |rows: &[usize]| mixture.ln_joint_densities(&scene.table.select_rows(rows), Pool::alone()?);
+        Opinions::given(scene, &densities, machines, how)
+    }
+
+    /// The same, given the log of weight times density of rows in each cluster, up to a constant of the row.
+    pub(super) fn given(
+        scene: &Scene<'_>,
+        densities: &Densities<'_>,
+        machines: &[Machine],
+        how: &Likelihood,
+    ) -> Result<Opinions> {
         let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.answers, scene.n_outputs));
         let mut values = vec![];
         // Many clusters and many rows: better an error than a killed process.
@@ -67,7 +81,7 @@ impl Opinions {
         let blocks = values.chunks_mut(BLOCK * n_clusters).zip(&mut results).enumerate().collect();
         scene.pool.each(blocks, |(block, (found, result))| {
             let rows: Vec<usize> = (block * BLOCK..((block + 1) * BLOCK).min(n)).collect();
-            *result = judge(scene, mixture, machines, how, &rows, found);
+            *result = judge(scene, densities, machines, how, &rows, found);
         });
         results.into_iter().collect::<Result<()>>()?;
         Ok(Opinions { n_clusters, values, fresh })
@@ -98,7 +112,7 @@ impl Witness for Moved<'_> {
 /// The opinions on a block of rows.
 fn judge(
     scene: &Scene<'_>,
-    mixture: &Mixture,
+    densities: &Densities<'_>,
     machines: &[Machine],
     how: &Likelihood,
     rows: &[usize],
@@ -108,7 +122,7 @@ fn judge(
         return Err(Error::Stopped("stopped while machines were asked".into()));
     }
     let n_clusters = machines.len();
-    let densities = mixture.ln_joint_densities(&scene.table.select_rows(rows), Pool::alone()?)?;
+    let densities = densities(rows)?;
     let ask = |found: &mut [f32], wanted: &dyn Fn(usize, usize) -> bool| -> Result<()> {
         let mut room = vec![0.0; scene.n_outputs];
         for (cluster, machine) in machines.iter().enumerate() {

@@ -4,12 +4,12 @@ use super::loss::{Loss, NumbersLoss};
 use super::model::{LogisticModel, intervals, is_lawful, word};
 use super::objective::{Objective, Prior};
 use crate::error::{Error, Result};
-use crate::file::{Codec, Record, record};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::machine::{Told, weighted_parts};
 use crate::pool::Pool;
 use crate::run::{
-    Additive, Coefficients, Decision, Explain, Input, Intervals, Predict, Regressor, Survival, forward_to_inner,
+    Additive, Coefficients, Decision, Explain, Input, Intervals, Predict, Regressor, Survival, model_by_target,
 };
 use crate::simd::exp;
 
@@ -216,21 +216,19 @@ impl Explain for FunctionsModel {
     }
 }
 
-/// The model of `svimkl` and `mklr`, for the target.
-///
-/// Numbers have no distribution. Squared error with the penalty `lambda a'K a` is the mean of a Gaussian process whose
-/// amplitude is 1/(2 lambda) of the noise, but 90 % intervals of that process held 84 to 91 % of new rows at the default
-/// lambda. They held 89 to 91 % with `lambda=auto`; a model cannot tell which of the two it is.
-#[derive(Clone, Debug)]
-pub enum SviMklEnd {
-    /// Classes.
-    Classes(LogisticModel),
-    /// Numbers, counts and times.
-    Functions(FunctionsModel),
+model_by_target! {
+    /// The model of `svimkl` and `mklr`, for the target.
+    ///
+    /// Numbers have no distribution. Squared error with the penalty `lambda a'K a` is the mean of a Gaussian process whose
+    /// amplitude is 1/(2 lambda) of the noise, but 90 % intervals of that process held 84 to 91 % of new rows at the default
+    /// lambda. They held 89 to 91 % with `lambda=auto`; a model cannot tell which of the two it is.
+    pub enum SviMklEnd {
+        /// Classes.
+        Classes(LogisticModel),
+        /// Numbers, counts and times.
+        Functions(FunctionsModel) as "functions",
+    }
 }
-
-/// The part of a record that holds a model of something other than classes.
-const FUNCTIONS: &str = "functions";
 
 impl SviMklEnd {
     /// Adds facts about how it was trained, and a warning for the user.
@@ -245,34 +243,4 @@ impl SviMklEnd {
             }
         }
     }
-
-    fn inner(&self) -> &dyn Predict {
-        match self {
-            SviMklEnd::Classes(model) => model,
-            SviMklEnd::Functions(model) => model,
-        }
-    }
 }
-
-impl Codec for SviMklEnd {
-    fn encode(&self) -> Record {
-        match self {
-            SviMklEnd::Classes(model) => model.encode(),
-            SviMklEnd::Functions(model) => {
-                let mut record = Record::default();
-                record.put_record(FUNCTIONS, model.encode());
-                record
-            }
-        }
-    }
-
-    fn decode(record: &Record) -> Result<Self> {
-        let functions = record.take_record(FUNCTIONS);
-        if functions.is_empty() {
-            return LogisticModel::decode(record).map(SviMklEnd::Classes);
-        }
-        FunctionsModel::decode(&functions).map(SviMklEnd::Functions)
-    }
-}
-
-forward_to_inner!(SviMklEnd);

@@ -65,8 +65,9 @@ macro_rules! logistic_params {
                 tol: f64 = 1e-8, $crate::run::Allowed::Number(0.0, 1.0);
                 $($rest)*
                 /// rows drawn at random that alone carry sample weights; 0 for all rows up to 4000 of them, else for
-                /// 1000
-                landmarks: usize = 0, $crate::run::Allowed::Whole(0, 20_000);
+                /// 1000; auto doubles them from 125 on, until a fifth of the rows, held out, gains little
+                landmarks: usize = 0,
+                    $crate::run::Allowed::WholeOrAuto(0, 20_000, &[125.0, 250.0, 500.0, 1000.0, 2000.0, 4000.0]);
                 /// what to do with a kernel that has negative eigenvalues: refuse it, or take them away
                 indefinite: $crate::method::Indefinite = $crate::method::Indefinite::Refuse,
                     $crate::run::Allowed::OneOf($crate::method::Indefinite::WORDS);

@@ -3,13 +3,14 @@
 use super::statistics::{Picks, Summary};
 use super::{BLOCK_ROWS, PICKS, STEPS, SUMMARY, Setup, check_samples, labels_of, packed, unpacked};
 use crate::data::{Dataset, Labels, LogChoice, Numbers, Recipe, Standard, Target};
+use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::kernel::{Families, Kernel};
 use crate::plan::plan::Plan;
 use crate::plan::registry::Registry;
 use crate::pool::Pool;
-use crate::run::{ByPartitions, Input, Params, Task, add_sums};
+use crate::run::{ByPartitions, Input, Params, Rows, Task, add_sums};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
 /// The answer of a partition to a question of [`Plan::train_partitions`]: `number` is its place among all, from 0. Depends
@@ -36,7 +37,7 @@ pub fn answer(setup: &[u8], request: &[u8], number: usize, partition: &Dataset, 
             let setup = Setup::decode(&content)?;
             unchanged(&setup.hashes, number, partition)?;
             let request = unpacked(request)?.1;
-            Partition::new(&setup, pool)?.sums(&request, partition)?
+            Partition::new(&setup, pool)?.sums(&request, number, partition)?
         }
         other => {
             return Err(Error::input(format!("the question `{other}` is unknown; all workers need the same version")));
@@ -70,6 +71,9 @@ fn unchanged(hashes: &[String], number: usize, partition: &Dataset) -> Result<()
     )))
 }
 
+/// The random streams from which the seeds of blocks come, one for each partition.
+const BLOCKS: u64 = 7 << 41;
+
 /// What a step needs on each block of rows.
 struct Partition<'a> {
     setup: &'a Setup,
@@ -95,16 +99,18 @@ impl<'a> Partition<'a> {
     }
 
     /// The sums over all rows, block by block.
-    fn sums(&self, request: &Record, partition: &Dataset) -> Result<Record> {
+    fn sums(&self, request: &Record, number: usize, partition: &Dataset) -> Result<Record> {
         let mut sums = Record::default();
         let all: Vec<usize> = (0..partition.samples.n_samples()).collect();
+        // Draws of a block do not depend on others.
+        let mut seeds = Rng::new(self.setup.seed, BLOCKS + number as u64);
         for rows in all.chunks(BLOCK_ROWS) {
-            add_sums(&mut sums, &self.block(request, partition, rows)?)?;
+            add_sums(&mut sums, &self.block(request, partition, rows, seeds.bits())?)?;
         }
         Ok(sums)
     }
 
-    fn block(&self, request: &Record, partition: &Dataset, rows: &[usize]) -> Result<Record> {
+    fn block(&self, request: &Record, partition: &Dataset, rows: &[usize], seed: u64) -> Result<Record> {
         let named = |error: Error| Error::input(format!("{}: {error}", partition.name));
         let features = partition.samples.features().select_rows(rows);
         let features = self.setup.preprocessor.apply(&features).map_err(named)?;
@@ -115,7 +121,9 @@ impl<'a> Partition<'a> {
             ..StackOptions::new(self.pool)
         };
         let centring = vec![None; self.kernels.len()];
-        let stack = Stack::cross(&features, self.points.clone(), &self.kernels, &centring, &options)?;
+        let cross = || Stack::cross(&features, self.points.clone(), &self.kernels, &centring, &options);
+        let stack = if self.kernels.is_empty() { None } else { Some(cross()?) };
+        let plain = Rows::new(&features, None);
         let (labels, target) = match &partition.target {
             Target::Numbers(numbers) => {
                 let standard = Standard { mean: self.setup.mean.clone(), scale: self.setup.scale.clone() };
@@ -126,13 +134,13 @@ impl<'a> Partition<'a> {
             _ => (labels_of(&partition.labels, &self.setup.classes, rows)?, Target::Classes),
         };
         let block = Task {
-            input: Input::Stack(&stack),
+            input: stack.as_ref().map_or(Input::Rows(&plain), Input::Stack),
             labels: &labels,
             target: &target,
             groups: None,
             views: &[],
             alternatives: &[],
-            seed: self.setup.seed,
+            seed,
             pool: self.pool,
         };
         self.method.sums(request, &block)

@@ -26,13 +26,12 @@ use crate::error::{Error, Result};
 use crate::file::{self, Codec, Kind, Record, record};
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
-use crate::run::{AllRows, Input, Run, Stop, Task, add_sums, method_rng};
+use crate::run::{AllRows, Input, Rows, Run, Stop, Task, add_sums, method_rng};
 use statistics::{Picks, Summary};
 
 /// Rows of a partition whose kernels are computed at a time: what a task takes in memory does not grow with its rows.
 pub(super) const BLOCK_ROWS: usize = 2048;
-/// Rows drawn for the widths of kernels and for landmarks, at least; and for each landmark.
-const DRAWN_ROWS: usize = 4000;
+/// Rows drawn for each landmark.
 const DRAWN_OF_LANDMARK: usize = 2;
 /// The random streams of the rows drawn and of the landmarks among them.
 const DRAW: u64 = 5 << 41;
@@ -84,9 +83,9 @@ pub(super) fn unpacked(bytes: &[u8]) -> Result<(String, Record)> {
 }
 
 impl Plan {
-    /// Trains on rows in partitions, which need not be on this machine: for methods whose objective is a sum over rows
-    /// (`mklr`, `svimkl`), on numeric columns, to predict classes or numbers. Some rows (`landmarks`) carry the functions;
-    /// they, and the widths of kernels, come from rows drawn with the seed. The model depends on the partitions and their
+    /// Trains on rows in partitions, which need not be on this machine: for methods that need sums over rows alone (`mklr`,
+    /// `svimkl`, `cik`, `dpm`), on numeric columns, to predict classes or numbers. Some rows (`landmarks`) carry the functions;
+    /// they, the widths of kernels, and the first clusters come from rows drawn with the seed. The model depends on the partitions and their
     /// order, not on where and how often they were asked.
     ///
     /// Cost: two questions for preprocessing and one or two for each step; a partition of n rows answers one in n P
@@ -130,7 +129,8 @@ impl Plan {
             ));
         }
         session.observer.phase("preprocessing");
-        let mut asked = Asked { plan: self, name, partitions: RefCell::new(partitions), hashes: vec![] };
+        let n_drawn = sums.n_drawn();
+        let mut asked = Asked { plan: self, name, partitions: RefCell::new(partitions), n_drawn, hashes: vec![] };
         let summary = asked.summary()?;
         let kind = summary.kind()?;
         self.check_kind(kind)?;
@@ -155,8 +155,9 @@ impl Plan {
             (target, _) => target.clone(),
         };
         let setup = packed(STEPS, asked.setup(&landmarks, &classes, units.as_ref())?.encode())?;
+        let few = Rows::new(landmarks.points.features(), session.memory);
         let task = Task {
-            input: landmarks.stack.as_ref().map(Input::Stack).ok_or_else(|| no_sum(self.name()))?,
+            input: landmarks.stack.as_ref().map_or(Input::Rows(&few), Input::Stack),
             labels: &landmarks.data.labels,
             target: &target,
             groups: None,
@@ -188,8 +189,8 @@ impl Plan {
         let preparation = self.preparation(&drawn.samples)?;
         let columns = picks.statistics(summary)?;
         let preprocessor = Preprocessor::of_columns(&preparation.recipe, &columns, summary.names())?;
-        let wanted = self.method().n_landmarks(summary.n_rows()).unwrap_or(DRAWN_ROWS);
         let n = drawn.samples.n_samples();
+        let wanted = self.method().n_landmarks(summary.n_rows()).unwrap_or(n);
         let chosen = draw(n, wanted.min(n), self.own_seed(), CHOOSE);
         let prepared = Prepared::of_landmarks(preparation, preprocessor, drawn, &chosen, session)?;
         prepared.notes().iter().for_each(|note| session.observer.note(note));
@@ -256,6 +257,7 @@ struct Asked<'a, 'p> {
     plan: &'a Plan,
     name: &'a str,
     partitions: RefCell<&'p mut dyn Partitions>,
+    n_drawn: usize,
     /// The fingerprint of each partition when it was first asked.
     hashes: Vec<String>,
 }
@@ -289,7 +291,7 @@ impl Asked<'_, '_> {
     fn picks(&self, summary: &Summary, classes: &[String]) -> Result<Picks> {
         let (n, seed) = (summary.n_rows(), self.plan.own_seed());
         let landmarks = self.plan.method().n_landmarks(n).unwrap_or(0);
-        let wanted = draw(n, (DRAWN_OF_LANDMARK * landmarks).max(DRAWN_ROWS).min(n), seed, DRAW);
+        let wanted = draw(n, (DRAWN_OF_LANDMARK * landmarks).max(self.n_drawn).min(n), seed, DRAW);
         let mut setup = self.plan.recipe_record();
         setup.put("means", &summary.means()?);
         setup.put("number_means", &summary.number_means());
@@ -311,7 +313,11 @@ impl Asked<'_, '_> {
             precision: self.plan.stack_precision(),
             preprocessor: landmarks.preprocessor.clone(),
             kernels: landmarks.kernels.iter().map(Kernel::to_string).collect(),
-            points: landmarks.points.features().to_dense()?.into_owned(),
+            // Methods on rows have no kernels with those drawn.
+            points: match landmarks.stack {
+                Some(_) => landmarks.points.features().to_dense()?.into_owned(),
+                None => Matrix::zeros(0, 0),
+            },
             classes: classes.to_vec(),
             mean: standard.mean,
             scale: standard.scale,
@@ -356,7 +362,11 @@ fn no_sum(name: &str) -> Error {
     let able: Vec<&str> = registry.iter().filter(|m| m.by_partitions().is_some()).map(|m| m.about().name).collect();
     Error::param(
         "method",
-        format!("{name} is no sum over rows, so it cannot be trained on partitions; {} can", able.join(" and ")),
+        format!(
+            "{name} is no sum over rows, so it cannot be trained on partitions; {} can, and learners of streams go through \
+             partitions in their order",
+            able.join(", ")
+        ),
     )
 }
 

@@ -93,6 +93,64 @@ fn model_of_partitions_is_that_of_one_machine() {
     }
 }
 
+/// Two groups of rows: in one the class is the side of a line, in the other of another.
+fn two_groups(n: usize) -> Dataset {
+    let mut rng = Rng::new(12, 0);
+    let x = Matrix::from_fn(n, 2, |i, j| normal(&mut rng) + if i % 2 == j { 8.0 } else { 0.0 });
+    let class = |i: usize| {
+        let near = |j: usize| x.get(i, j) - if i % 2 == j { 8.0 } else { 0.0 };
+        if near(i % 2) > 0.0 { "up" } else { "down" }
+    };
+    let labels = Labels::new(&(0..n).map(class).collect::<Vec<_>>()).unwrap();
+    Dataset::new("groups", Samples::unnamed(x.clone()).unwrap(), labels).unwrap()
+}
+
+#[test]
+fn clusters_and_their_machines_are_found_in_partitions() {
+    let data = two_groups(3000);
+    let few = [("frequencies", "48"), ("sweeps", "5"), ("epochs", "3"), ("start", "6")];
+    let cik = few.iter().fold(Plan::new("cik").unwrap(), |plan, (name, value)| plan.set(name, value).unwrap());
+    let dpm = few[1..].iter().filter(|(name, _)| *name != "epochs");
+    let dpm = dpm.fold(Plan::new("dpm").unwrap(), |plan, (name, value)| plan.set(name, value).unwrap());
+    for (plan, least) in [(&cik, 2850), (&dpm, 0)] {
+        let train = |threads: usize| trained(plan, cut(&data, &[100, 100, 2600, 3000]), threads).unwrap();
+        let model = train(1);
+        let facts = model.training().facts();
+        let clusters = &facts.iter().find(|(name, _)| name == "clusters").unwrap().1;
+        assert!(clusters.starts_with("2 of 15") || clusters.starts_with("2 of 1500"), "{clusters}");
+        let predicted = model.predict(&data.samples).unwrap();
+        let right = predicted.labels.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count();
+        assert!(right >= least, "{}: {right} of 3000", plan.name());
+        // Groups are told apart, and the saved model is the same.
+        let placed = model.clustering().unwrap().place(&data.samples).unwrap().clusters;
+        let apart = (0..2998).filter(|&i| placed[i] == placed[i + 2] && placed[i] != placed[i + 1]).count();
+        assert!(apart > 2990, "{apart}");
+        let bytes = model.to_bytes().unwrap();
+        assert!(bytes == train(3).to_bytes().unwrap());
+        let again = Model::from_bytes(&bytes).unwrap().predict(&data.samples).unwrap();
+        assert_eq!(again.scores, predicted.scores);
+    }
+    let error = trained(&dpm.set("sampler", "collapsed").unwrap(), cut(&data, &[100, 3000]), 1).unwrap_err();
+    assert!(error.to_string().starts_with("parameter sampler: rows in partitions"), "{error}");
+}
+
+#[test]
+fn machines_of_clusters_predict_numbers_in_partitions() {
+    let data = numbers(2000, false);
+    let few = [("frequencies", "48"), ("sweeps", "2"), ("epochs", "5"), ("start", "2"), ("lambda", "0.001")];
+    let plan = few.iter().fold(Plan::new("cik").unwrap(), |plan, (name, value)| plan.set(name, value).unwrap());
+    let model = trained(&plan, cut(&data, &[1000, 2000]), 1).unwrap();
+    let predicted = model.numbers().unwrap().predict(&data.samples).unwrap();
+    let truth = data.target.numbers().unwrap().values();
+    let mean = truth.data().iter().sum::<f64>() / 2000.0;
+    let (mut left, mut all) = (0.0, 0.0);
+    for (found, truth) in predicted.data().iter().zip(truth.data()) {
+        left += (found - truth).powi(2);
+        all += (truth - mean).powi(2);
+    }
+    assert!(1.0 - left / all > 0.9, "R2 {}", 1.0 - left / all);
+}
+
 #[test]
 fn bits_depend_on_neither_threads_nor_repetition() {
     let data = numbers(5000, false);
@@ -145,7 +203,8 @@ fn what_is_no_sum_over_rows_is_refused() {
     let halves = || cut(&data, &[100, 208]);
     assert_eq!(
         message(trained(&Plan::new("evidence").unwrap(), halves(), 1)),
-        "parameter method: evidence is no sum over rows, so it cannot be trained on partitions; svimkl and mklr can"
+        "parameter method: evidence is no sum over rows, so it cannot be trained on partitions; cik, dpm, svimkl, mklr can, and learners of streams go \
+         through partitions in their order"
     );
     assert!(message(trained(&mklr(&[("lambda", "auto")]), halves(), 1)).contains("choose it on a sample"));
     let centred = Plan::new("mklr").unwrap().kernels("linear centred").unwrap();

@@ -191,6 +191,40 @@ impl Machine {
         Ok(())
     }
 
+    /// All that training changes: sigma, W, the running means of their gradients and squares, and the number of steps.
+    pub(crate) fn state(&self) -> impl Iterator<Item = f64> {
+        let learned = &self.learned;
+        let buffers = [
+            &learned.sigma,
+            &learned.weights,
+            &learned.sigma_means,
+            &learned.sigma_squares,
+            &learned.weight_means,
+            &learned.weight_squares,
+        ];
+        buffers.into_iter().flat_map(|buffer| buffer.iter().copied()).chain([learned.n_steps as f64])
+    }
+
+    /// Replaces [`Machine::state`]; returns whether there were as many values.
+    pub(crate) fn set_state(&mut self, mut values: impl Iterator<Item = f64>) -> bool {
+        let learned = &mut self.learned;
+        let buffers = [
+            &mut learned.sigma,
+            &mut learned.weights,
+            &mut learned.sigma_means,
+            &mut learned.sigma_squares,
+            &mut learned.weight_means,
+            &mut learned.weight_squares,
+        ];
+        for place in buffers.into_iter().flat_map(|buffer| buffer.iter_mut()) {
+            let Some(value) = values.next() else { return false };
+            *place = value;
+        }
+        let Some(n_steps) = values.next() else { return false };
+        learned.n_steps = n_steps.round() as usize;
+        values.next().is_none()
+    }
+
     /// Starts averaging sigma and W over the steps from here on.
     pub(crate) fn begin_average(&mut self) {
         let learned = &mut self.learned;
