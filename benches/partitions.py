@@ -1,8 +1,8 @@
 """Training on partitions: how time and memory grow with the rows, and what the driver itself costs.
 
-    python benches/partitions.py [--only growth,driver,choice] [--rows 100000,300000,1000000] [--data-dir DIR]
+    python benches/partitions.py [--only growth,driver,choice] [--rows 100000,300000,1000000] [--parquet] [--data-dir DIR]
 
-`growth`: synthetic rows x 20 columns in npy files of 100,000 rows, 10 kernels, 1,000 landmarks, read out of core one partition
+`growth`: synthetic rows x 20 columns in npy (or Parquet) files of 100,000 rows, 10 kernels, 1,000 landmarks, read out of core one partition
 after the other in a process of its own; CPU seconds, seconds of one pass, peak memory, and the exponent of time in rows. Four
 steps, as passes do not get dearer. `driver`: 1,000 partitions of 64 rows in this process; what is left without the time of their
 answers is the driver's: adding, the optimiser, a factor of landmarks x landmarks. Bytes are those of questions and answers.
@@ -28,13 +28,19 @@ KERNELS = "gaussian(median*2^-4..2^4), linear"
 COLUMNS, LANDMARKS, STEPS, FILE_ROWS = 20, 1000, 4, 100_000
 
 
-def make(folder, n):
+def make(folder, n, parquet):
     """Files of rows whose class is the sign of a bent function of four columns."""
     rng = np.random.default_rng(0)
     for k, start in enumerate(range(0, n, FILE_ROWS)):
         X = rng.standard_normal((min(FILE_ROWS, n - start), COLUMNS))
         f = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] + 0.3 * rng.standard_normal(len(X))
-        np.save(folder / f"rows-{k:04}.npy", np.column_stack([X, f > 0]))
+        if parquet:
+            import pandas as pd
+
+            table = pd.DataFrame(X, columns=[f"x{j}" for j in range(COLUMNS)]).assign(way=f > 0)
+            table.to_parquet(folder / f"rows-{k:04}.parquet")
+        else:
+            np.save(folder / f"rows-{k:04}.npy", np.column_stack([X, f > 0]))
 
 
 def one(folder, steps):
@@ -53,19 +59,20 @@ def one(folder, steps):
     Here.each = timed
     start = time.process_time()
     model = mk.MKLClassifier("mklr", KERNELS, params={"landmarks": LANDMARKS, "iterations": steps})
-    train(sorted(pathlib.Path(folder).glob("*.npy")), -1, model, rows=FILE_ROWS)
+    files = sorted(pathlib.Path(folder).iterdir())
+    train(files, "way" if files[0].suffix == ".parquet" else -1, model, rows=FILE_ROWS)
     seconds = time.process_time() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     # A look and two questions come first; the cheapest of the rest is a pass without curvature.
     print(f"{seconds} {min(passes[3:])} {max(passes[3:])} {memory} {len(model.kernels_)}")
 
 
-def growth(sizes):
+def growth(sizes, parquet):
     print("\n| rows | kernels | CPU s | of a pass | with curvature | peak MiB |\n|---:|---:|---:|---:|---:|---:|", flush=True)
     found = []
     for n in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            make(pathlib.Path(folder), n)
+            make(pathlib.Path(folder), n, parquet)
             words = [sys.executable, "-W", "ignore", __file__, "--one", folder]
             line = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
             seconds, least, most, memory, kernels = map(float, line)
@@ -144,6 +151,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="growth,driver,choice")
     parser.add_argument("--rows", default="100000,300000,1000000")
+    parser.add_argument("--parquet", action="store_true")
     parser.add_argument("--data-dir", type=pathlib.Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -152,7 +160,7 @@ def main():
         return
     parts = options.only.split(",")
     if "growth" in parts:
-        growth([int(n) for n in options.rows.split(",")])
+        growth([int(n) for n in options.rows.split(",")], options.parquet)
     if "driver" in parts:
         driver()
     if "choice" in parts and options.data_dir is not None and options.data_dir.is_dir():
