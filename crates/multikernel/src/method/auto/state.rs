@@ -1,7 +1,7 @@
 //! The run: one candidate after the other on the inner folds, then the members that are kept.
 
 use super::Auto;
-use super::candidate::{Candidate, FEWEST_ROWS, Part};
+use super::candidate::{Candidate, FEWEST_ROWS, Part, Rule};
 use super::compare::{Gain, Tried, Verdict};
 use super::landmarks;
 use super::member::{As, Member, MemberModel, has_landmarks, is_beyond, trained};
@@ -216,10 +216,14 @@ fn candidates_are(Compared { metric, candidates, losses, .. }: &Compared, task: 
     }
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
     let measured: Vec<String> = order.iter().map(|&k| format!("{} {:.4}", candidates[k], losses[k])).collect();
-    let banks =
-        if task.alternatives.len() > 1 { ". Banks are the parts of the kernels between |, in their order" } else { "" };
+    let has_learned = candidates.iter().any(|name| name.starts_with(Rule::Evidence.word()));
+    let rules = if has_learned { ". average has equal weights, the others learned ones" } else { "" };
+    let banks = match task.alternatives.len() {
+        0 | 1 => "",
+        _ => "; banks are the alternatives of the kernels, A | B, in their order",
+    };
     format!(
-        "{} compared on rows that inner folds left out of training; {metric}, lower is better, best first: {}{banks}",
+        "{} compared on rows that inner folds left out of training; {metric}, lower is better, best first: {}{rules}{banks}",
         order.len(),
         measured.join("; ")
     )
