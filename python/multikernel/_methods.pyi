@@ -464,7 +464,7 @@ class SVIMKL(MethodClassifier):
         tol: float = ...,
         rate: float = ...,
         batch: int = ...,
-        landmarks: int = ...,
+        landmarks: int | str = ...,
         indefinite: str = ...,
         **shared: Unpack[SharedByClassifiers],
     ) -> None: ...
@@ -480,7 +480,7 @@ class MKLR(MethodClassifier):
         intercept: bool = ...,
         iterations: int = ...,
         tol: float = ...,
-        landmarks: int = ...,
+        landmarks: int | str = ...,
         indefinite: str = ...,
         **shared: Unpack[SharedByClassifiers],
     ) -> None: ...

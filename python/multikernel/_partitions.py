@@ -215,16 +215,18 @@ def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, thr
 
 def learn(state: bytes, number: int, name: str, goal: Goal, *part: Any) -> bytes:
     """A learner of rows, after those of one more partition."""
-    values, names, y = values_of(name, part)
+    values, names, found = values_of(name, part)
     if len(values) == 0:
         return state
-    learner, X = pickle.loads(state), values
+    learner = pickle.loads(state)
+    X: Any = values
+    y: Any = found
     if names is not None:
         import pandas as pd
 
         X = pd.DataFrame(values, columns=names, copy=False)
-        if goal.classes is None and y.ndim == 1:
-            y = pd.Series(y, name=goal.numbers[0])
+        if goal.classes is None and found.ndim == 1:
+            y = pd.Series(found, name=goal.numbers[0])
     try:
         learner.partial_fit(X, y) if goal.classes is None else learner.partial_fit(X, y, classes=goal.classes)
     except ValueError as error:
@@ -333,15 +335,13 @@ class Training:
         """Goes through the rows once, in the order of partitions."""
         if told:
             warnings.warn(
-                f"{self.estimator.method} learns row by row: partitions are streamed in their order, one worker at a time, so more "
+                f"{self.estimator.method} learns row by row: partitions are streamed in their order, one worker at a time; more "
                 "workers do not make it faster",
                 UserWarning,
                 stacklevel=5,
             )
         first = clone(self.estimator)
-        calls = [
-            (number, name, self.goal, *part) for number, (name, part) in enumerate(zip(self.names, self.parts, strict=True))
-        ]
+        calls = [(number, name, self.goal, *part) for number, (name, part) in enumerate(zip(self.names, self.parts, strict=True))]
         learned = pickle.loads(self.engine.chain(learn, pickle.dumps(first), calls, self.names))
         self.estimator.__dict__.update(learned.__dict__)
         return self.estimator

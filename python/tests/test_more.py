@@ -20,7 +20,7 @@ def test_evaluate(sonar):
 def test_auto_is_the_default(three):
     X, y = three
     clf = mk.MKLClassifier().fit(X, y)
-    assert clf.method == "auto" and "held-out" in clf.facts_["candidates"]
+    assert clf.method == "auto" and "left out" in clf.facts_["candidates"]
     assert np.allclose(clf.predict_proba(X).sum(axis=1), 1)
     assert mk.MKLRegressor().method == mk.MKLSurvival().method == "auto"
     found = mk.evaluate(X, y, folds=2)

@@ -11,7 +11,15 @@ from typing import Any
 
 from multikernel import _core, _methods
 
-TYPES = {"float": "float", "float | auto": "float | str", "int": "int", "int | auto": "int | str", "bool": "bool", "choice": "str", "str": "str"}
+TYPES = {
+    "float": "float",
+    "float | auto": "float | str",
+    "int": "int",
+    "int | auto": "int | str",
+    "bool": "bool",
+    "choice": "str",
+    "str": "str",
+}
 
 HEAD = '''"""Types of the classes of methods. Written by python/tools/methods.py: do not edit."""
 
