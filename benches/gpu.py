@@ -94,7 +94,7 @@ def landmarks(bench):
 
 
 def bm3kl(bench):
-    kernels = "gaussian(2^-2..2^5) each feature, gaussian(1), gaussian(2), polynomial(1..2)"
+    kernels = "gaussian(2^-2..2^5) each, gaussian(1), gaussian(2), polynomial(1..2)"
     short = ["--set", "warmup=2", "--set", "draws=2"]
     data = bench.rows(5_000, 12)
     if bench.args.cores:

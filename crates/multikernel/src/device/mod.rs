@@ -147,6 +147,9 @@ pub(crate) struct Bank {
     pub(crate) n_cols: usize,
     pub(crate) n_kernels: usize,
     pub(crate) precision: Precision,
+    /// Whether row points and column points are the same.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "the reference computes all entries"))]
+    pub(crate) symmetric: bool,
     pub(crate) groups: Vec<Group>,
     /// The device's own copy of the groups, once it has one.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "the reference needs none"))]

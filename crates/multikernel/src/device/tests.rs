@@ -199,7 +199,7 @@ fn kernels_of_points_that_lack_views_are_those_without_a_device() {
 }
 
 #[test]
-fn many_radial_kernels_are_computed_one_by_one() {
+fn many_radial_kernels_are_one_function_of_the_distance() {
     let kernels: Vec<Kernel> = (0..40).map(|m| Kernel::gaussian(0.1 * f64::from(m + 1)).unwrap()).collect();
     for (here, pool, there, device, close) in pairs(|options| Stack::train(&points(80, 1), &kernels, options).unwrap())
     {

@@ -150,3 +150,70 @@ impl Cut<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Protocol, evaluate};
+    use super::*;
+    use crate::data::bundled;
+    use crate::plan::Plan;
+
+    /// What an evaluation said, in order.
+    #[derive(Default)]
+    struct Heard(Vec<String>);
+
+    impl Observer for Heard {
+        fn note(&mut self, text: &str) {
+            self.0.push(text.into());
+        }
+    }
+
+    #[test]
+    fn splits_side_by_side_are_those_of_one_after_another() {
+        let data = bundled("glass6").unwrap();
+        let plans = ["majority", "average", "mklda"].map(|name| Plan::new(name).unwrap());
+        let found = [1, 3].map(|threads| {
+            let (pool, mut heard) = (Pool::new(threads).unwrap(), Heard::default());
+            let mut session = Session::new(&pool, &mut heard);
+            // Too little for a third of it to hold a stack.
+            session.memory = Some(3 << 20);
+            let protocol = Protocol::Repeats { n_repeats: 8, train_fraction: 0.6 };
+            let cut = Cut::new(&data, &plans, &protocol, 4).unwrap();
+            assert_eq!(cut.is_small(&pool), threads > 1);
+            let found = evaluate(&data, &plans, &protocol, 4, &mut session).unwrap();
+            (found, heard.0)
+        });
+        let [(one, said), (three, told)] = &found;
+        assert_eq!(said, told);
+        for (one, three) in one.results.iter().zip(&three.results) {
+            assert_eq!(one.folds.len(), 8);
+            assert_eq!(one.kernel_names, three.kernel_names);
+            for (one, three) in one.folds.iter().zip(&three.folds) {
+                assert_eq!((one.split, &one.predicted, &one.rows), (three.split, &three.predicted, &three.rows));
+                assert_eq!((&one.weights, &one.shares), (&three.weights, &three.shares));
+            }
+        }
+    }
+
+    #[test]
+    fn evaluation_stopped_between_splits_keeps_what_was_done() {
+        let data = bundled("sonar").unwrap();
+        let (plans, pool) = ([Plan::new("average").unwrap()], Pool::new(2).unwrap());
+        let mut silent = crate::run::Silent;
+        let session = Session::new(&pool, &mut silent);
+        let protocol = Protocol::Folds(5);
+        let cut = Cut::new(&data, &plans, &protocol, 0).unwrap();
+        let mut found = cut.finished();
+        let mut quiet = crate::run::Silent;
+        let mut watch = Watch::new(&mut quiet);
+        let limits = Limits { pool: &pool, memory: None, control: session.control.clone() };
+        let first = cut.outcome(0, &limits);
+        cut.keep_outcome(0, first, &limits.control, &mut watch, &mut found).unwrap();
+        session.control.canceller().cancel();
+        let told = cut.side_by_side(1, &limits, &mut watch, &mut found).unwrap().unwrap();
+        assert!(told.contains("in split 2 of 5"), "{told}");
+        assert_eq!(found.sizes.len(), 2);
+        let kept = cut.evaluation(found, Some(told)).unwrap();
+        assert_eq!(kept.results[0].folds.len(), 1);
+    }
+}

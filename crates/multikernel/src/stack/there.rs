@@ -210,6 +210,7 @@ impl Stack {
             n_cols: cols.len(),
             n_kernels: core.layout.kernels.len(),
             precision: core.precision,
+            symmetric: core.right.is_none() && rows == cols,
             groups: groups.iter().map(group).collect::<Option<Vec<Group>>>()?,
             copy: DeviceCopy::default(),
         })

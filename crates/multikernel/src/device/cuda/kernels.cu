@@ -233,35 +233,70 @@ __device__ __forceinline__ void times(long long n_cols, int n_vectors, const T* 
 }
 
 // sum_f weights_f f(distance) as one function: a quintic on each segment, which the top bits of the distance name.
-__device__ __forceinline__ double profile_of(const double2* table, long long first, long long last, double scale,
-                                             double q) {
-    long long bits = __double_as_longlong(q), segment = (bits >> 48) - first;
-    bool low = segment < 0;
-    double within = __longlong_as_double(((bits & 0xffffffffffffll) << 4) | 0x3ff0000000000000ll);
-    double r = low ? q * scale : 2 * within - 3;
-    const double2* line = table + 4 * (low ? 0 : min(segment + 1, last));
-    double2 a = __ldg(line), b = __ldg(line + 1), c = __ldg(line + 2);
+__device__ __forceinline__ double profile_of(const double* table, int first, int last, double scale, double q) {
+    int high = __double2hiint(q), low = __double2loint(q), segment = (high >> 16) - first;
+    double within = __hiloint2double((__funnelshift_l(low, high, 4) & 0xfffff) | 0x3ff00000, low << 4);
+    double r = segment < 0 ? q * scale : 2 * within - 3;
+    const double2* line = (const double2*)(table + 6 * (segment < 0 ? 0 : min(segment + 1, last)));
+    double2 a = line[0], b = line[1], c = line[2];
     return a.x + r * (a.y + r * (b.x + r * (b.y + r * (c.x + r * c.y))));
 }
 
-// out (+)= profile(distance), for the row points from `first` on.
+__device__ __forceinline__ float profile_of(const float* table, int first, int last, double scale, float q) {
+    // An exponent of float is smaller by 1023 - 127.
+    int bits = __float_as_int(q), segment = (bits >> 19) - (first - (896 << 4));
+    float within = __int_as_float(((bits & 0x7ffff) << 4) | 0x3f800000);
+    float r = segment < 0 ? q * (float)scale : 2 * within - 3;
+    const float2* line = (const float2*)(table + 6 * (segment < 0 ? 0 : min(segment + 1, last)));
+    float2 a = line[0], b = line[1], c = line[2];
+    return a.x + r * (a.y + r * (b.x + r * (b.y + r * (c.x + r * c.y))));
+}
+
+// out (+)= profile(distance), for the row points from `first` on; where rows and columns are the same points, half of the
+// tiles, each with its mirror image. Blocks take one tile after another, as each has to fetch the table first.
 template <typename T>
 __device__ __forceinline__ void profile(int quantity, int depth, const T* left, const T* right, long long n_rows,
-                                        long long n_cols, long long first, long long n_out, long long first_bits,
-                                        long long last, double scale, const double* table, int add, T* out) {
-    long long row = first + (long long)blockIdx.y * SIDE, col = (long long)blockIdx.x * SIDE;
-    T q[EACH][EACH];
-    quantities(quantity, depth, left, right, n_rows, n_cols, row, col, (const T*)0, (const T*)0, q);
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
+                                        long long n_cols, long long first, long long n_out, int symmetric,
+                                        int first_bits, int last, double scale, const double* lines, int add, T* out) {
+    extern __shared__ double memory[];
+    __shared__ T turned[THREADS][SIDE + 1];
+    T* table = (T*)memory;
+    int x = threadIdx.x, y = threadIdx.y, thread = y * THREADS + x;
+    for (int at = thread; at < 6 * (last + 1); at += THREADS * THREADS) table[at] = (T)lines[at];
+    __syncthreads();
+    long long wide = (n_cols + SIDE - 1) / SIDE, high = (n_out + SIDE - 1) / SIDE;
+    long long n_tiles = symmetric ? wide * (wide + 1) / 2 : wide * high;
+    for (long long tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
+        long long tile_row = tile / wide, tile_col = tile % wide;
+        if (symmetric) {
+            tile_row = (long long)((sqrt(8.0 * (double)tile + 1) - 1) / 2);
+            while (tile_row * (tile_row + 1) / 2 > tile) tile_row--;
+            while ((tile_row + 1) * (tile_row + 2) / 2 <= tile) tile_row++;
+            tile_col = tile - tile_row * (tile_row + 1) / 2;
+        }
+        long long row = first + tile_row * SIDE, col = tile_col * SIDE;
+        T q[EACH][EACH];
+        quantities(quantity, depth, left, right, n_rows, n_cols, row, col, (const T*)0, (const T*)0, q);
 #pragma unroll
         for (int j = 0; j < EACH; j++) {
-            long long r = row + threadIdx.y + i * THREADS, c = col + threadIdx.x + j * THREADS;
-            if (r >= first + n_out || c >= n_cols) continue;
-            T value = (T)profile_of((const double2*)table, first_bits, last, scale, (double)q[i][j]);
-            T* place = out + (r - first) * n_cols + c;
-            *place = add ? *place + value : value;
+#pragma unroll
+            for (int i = 0; i < EACH; i++) {
+                long long r = row + y + i * THREADS, c = col + x + j * THREADS;
+                T value = profile_of(table, first_bits, last, scale, q[i][j]);
+                if (r < first + n_out && c < n_cols) {
+                    T* place = out + (r - first) * n_cols + c;
+                    *place = value = add ? *place + value : value;
+                }
+                if (symmetric && tile_row != tile_col) turned[x][y + i * THREADS] = value;
+            }
+            if (symmetric && tile_row != tile_col) {
+                __syncthreads();
+                for (int k = x; k < SIDE; k += THREADS)
+                    if (row + k < n_rows) out[(col + y + j * THREADS) * n_cols + row + k] = turned[y][k];
+                __syncthreads();
+            }
         }
+    }
 }
 
 // out[(c * n_out + i) * n_kernels + place_f] = sum_j f(quantity_ij) v[j][c] for F functions and C vectors, from
@@ -449,10 +484,10 @@ __device__ __forceinline__ void weigh(long long n_rows, long long n_cols, const 
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(256)                                                                 \
         profile_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols,       \
-                    long long first, long long n_out, long long first_bits, long long last, double scale,             \
-                    const double* table, int add, T* out) {                                                           \
-        profile<T>(quantity, depth, left, right, n_rows, n_cols, first, n_out, first_bits, last, scale, table, add,   \
-                   out);                                                                                              \
+                    long long first, long long n_out, int symmetric, int first_bits, int last, double scale,          \
+                    const double* lines, int add, T* out) {                                                           \
+        profile<T>(quantity, depth, left, right, n_rows, n_cols, first, n_out, symmetric, first_bits, last, scale,    \
+                   lines, add, out);                                                                                  \
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(256) weigh_##T(long long n_rows, long long n_cols,                   \
                                                                 const double* weights, const T* a, double* out) {     \

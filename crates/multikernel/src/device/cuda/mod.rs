@@ -19,6 +19,7 @@ use super::{Bank, Engine, Function, Group, Held, Quantity, Table, Weights, With}
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::precision::Precision;
+use crate::simd::COEFFICIENTS;
 
 /// The device code, compiled by `scripts/ptx`; the driver translates it for its card.
 const PTX: &str = include_str!("kernels.ptx");
@@ -32,6 +33,9 @@ const IN_PLACE: usize = 46_000;
 /// Functions and vectors that `apply` takes at a time, as in `kernels.cu`, and vectors of its other form.
 const AT_ONCE: usize = 8;
 const VECTORS: usize = 4;
+/// Up to this size an inverse by general products takes less than half the time of the routine that is made for it, beyond
+/// as long.
+const BY_PRODUCTS: usize = 12_000;
 /// Parts in which squares are computed: more leave out more of the upper half, and have narrower products.
 const SQUARE_PARTS: usize = 4;
 /// Rows whose products one block of `pull` adds up, for few and for many rows: by the shape alone, as sums depend on it.
@@ -39,6 +43,11 @@ const PART_ROWS: [usize; 2] = [1024, 8192];
 const MANY_ROWS: usize = 1 << 16;
 /// Rows from which factors are faster here than on the processor: below, a call takes longer than its work.
 const LEAST: usize = 1000;
+/// Blocks that share the tiles of a profile, the most bytes of its table, and the top bits of the least normal `f32` as an
+/// `f64`.
+const PROFILE_BLOCKS: usize = 1056;
+const MAX_TABLE_BYTES: usize = 64 << 10;
+const FIRST_OF_F32: u64 = (1023 - 126) << 4;
 /// Names of device functions without their type.
 const TYPED: [&str; 9] =
     ["combine", "project", "times", "profile", "weigh", "apply_one", "apply_four", "pull_one", "pull_four"];
@@ -140,6 +149,10 @@ impl Cuda {
             .chain(UNTYPED.iter().map(ToString::to_string))
             .map(|name| module.load_function(&name).map(|function| (name, function)));
         let functions: HashMap<_, _> = functions.collect::<std::result::Result<_, _>>().map_err(start)?;
+        for name in ["profile_float", "profile_double"] {
+            let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            functions[name].set_attribute(most, MAX_TABLE_BYTES as i32).map_err(start)?;
+        }
         let stream = context.default_stream();
         // SAFETY: looks for the library of factorisations.
         let present = unsafe { solver::is_culib_present() };
@@ -223,8 +236,9 @@ impl Cuda {
         let groups = bank.groups.iter().zip(self.placed::<T>(bank)?).zip(&weights.profiles);
         for (place, ((group, placed), table)) in groups.enumerate() {
             let add = i32::from(place > 0);
-            if let Some(table) = table {
-                self.profiled(placed, [n, width, first, high], *table, add, &mut out)?;
+            if let Some(table) = table.filter(fits::<T>) {
+                let symmetric = bank.symmetric && n_out == bank.n_rows;
+                self.profiled(placed, ([n, width, first, high], symmetric), table, add, &mut out)?;
                 continue;
             }
             let weights: Vec<f64> = group.kernels.iter().map(|&(m, _)| weights.kernels[m]).collect();
@@ -245,20 +259,23 @@ impl Cuda {
     fn profiled<T: Value>(
         &self,
         placed: &Placed<T>,
-        [n, width, first, high]: [i64; 4],
+        ([n, width, first, high], symmetric): ([i64; 4], bool),
         table: Table<'_>,
         add: i32,
         out: &mut CudaSlice<T>,
     ) -> Result<()> {
-        let lines: Vec<f64> = table.lines.iter().flat_map(|line| line.0).collect();
-        let (lines, bits, last) = (self.send(&lines, 0.0)?, table.first as i64, table.lines.len() as i64 - 1);
+        let lines: Vec<f64> = table.lines.iter().flat_map(|line| line.0[..COEFFICIENTS].to_vec()).collect();
+        let shared_mem_bytes = (size_of::<T>() * lines.len()) as u32;
+        let (lines, bits, last) = (self.send(&lines, 0.0)?, table.first as i32, table.lines.len() as i32 - 1);
+        let symmetric = i32::from(symmetric);
         let mut launch = self.stream.launch_builder(self.typed::<T>("profile"));
         launch.arg(&placed.quantity).arg(&placed.depth).arg(&placed.points[0]).arg(&placed.points[1]);
-        launch.arg(&n).arg(&width).arg(&first).arg(&high);
+        launch.arg(&n).arg(&width).arg(&first).arg(&high).arg(&symmetric);
         launch.arg(&bits).arg(&last).arg(&table.scale).arg(&lines).arg(&add).arg(out);
+        let blocks = (high as usize).div_ceil(SIDE) * (width as usize).div_ceil(SIDE);
+        let shape = LaunchConfig { shared_mem_bytes, ..square_threads(blocks.min(PROFILE_BLOCKS), 1) };
         // SAFETY: the arguments are those of profile in kernels.cu, and each array has the length it reads there.
-        unsafe { launch.launch(tiles(high as usize, width as usize)) }.map_err(failed("combining kernels"))
-            .map(|_| ())
+        unsafe { launch.launch(shape) }.map_err(failed("combining kernels")).map(|_| ())
     }
 
     fn applied<T: Value>(&self, bank: &Bank, rows: Range<usize>, vectors: &Matrix) -> Result<Vec<f64>> {
@@ -374,6 +391,45 @@ impl Cuda {
             status.result().map_err(unmultiplied)?;
         }
         Ok(())
+    }
+
+    fn unit(&self, n: usize) -> Result<CudaSlice<f64>> {
+        let (mut values, count) = (self.room_for::<f64>(n * n)?, n as i64);
+        let mut launch = self.stream.launch_builder(&self.functions["unit"]);
+        launch.arg(&count).arg(&mut values);
+        // SAFETY: the arguments are those of unit in kernels.cu; the matrix has n x n numbers.
+        unsafe { launch.launch(threads(4096, 256)) }.map_err(failed("the unit matrix"))?;
+        Ok(values)
+    }
+
+    /// `L^-1`, whose square `L'^-1 L^-1` is the inverse of the matrix.
+    fn inverse_of_factor(&self, factor: &CudaSlice<f64>, n: usize) -> Result<CudaSlice<f64>> {
+        let blas = self.blas.as_ref().ok_or_else(|| Error::param("device", "cuda: the library cuBLAS is missing"))?;
+        let mut values = self.unit(n)?;
+        {
+            let (one, size) = (1.0, n as i64);
+            let (matrix, _matrix) = factor.device_ptr(&self.stream);
+            let (out, _out) = values.device_ptr_mut(&self.stream);
+            // SAFETY: both have n x n numbers. The factor by rows is its transpose to this library, and so is the result.
+            let status = unsafe {
+                blas::cublasDtrsm_v2_64(
+                    *blas.handle(),
+                    blas::cublasSideMode_t::CUBLAS_SIDE_LEFT,
+                    blas::cublasFillMode_t::CUBLAS_FILL_MODE_UPPER,
+                    blas::cublasOperation_t::CUBLAS_OP_N,
+                    blas::cublasDiagType_t::CUBLAS_DIAG_NON_UNIT,
+                    size,
+                    size,
+                    &one,
+                    matrix as *const _,
+                    size,
+                    out as *mut _,
+                    size,
+                )
+            };
+            status.result().map_err(unmultiplied)?;
+        }
+        Ok(values)
     }
 
     /// Makes the upper half of a matrix what the lower one is.
@@ -582,6 +638,12 @@ const DOUBLE: solver::cudaDataType = solver::cudaDataType_t::CUDA_R_64F;
 fn tiles(n_rows: usize, n_cols: usize) -> LaunchConfig {
     let count = |n: usize| n.div_ceil(SIDE).max(1) as u32;
     LaunchConfig { grid_dim: (count(n_cols), count(n_rows), 1), block_dim: (16, 16, 1), shared_mem_bytes: 0 }
+}
+
+/// Whether a table is within the memory of a block, and its segments within the exponents of T.
+fn fits<T: Value>(table: &Table<'_>) -> bool {
+    let is_narrow = size_of::<T>() == size_of::<f32>();
+    size_of::<T>() * COEFFICIENTS * table.lines.len() <= MAX_TABLE_BYTES && (!is_narrow || table.first >= FIRST_OF_F32)
 }
 
 /// Blocks of 16 x 16 threads.
@@ -845,18 +907,18 @@ impl Engine for Cuda {
     fn inverse(&self, factor: &Held) -> Result<Held> {
         let _turn = self.turn()?;
         let (n, held) = (factor.n_rows, factor.values.downcast_ref::<CudaSlice<f64>>().ok_or_else(foreign)?);
-        let count = n as i64;
-        let values = if n <= IN_PLACE {
+        let values = if n <= BY_PRODUCTS && self.blas.is_some() {
+            let mut out: CudaSlice<f64> = self.stream.alloc_zeros(n * n).map_err(failed("taking memory"))?;
+            self.add_square(&self.inverse_of_factor(held, n)?, [n, n], &mut out)?;
+            self.mirrored(&mut out, n)?;
+            out
+        } else if n <= IN_PLACE {
             let mut values = self.stream.clone_dtod(held).map_err(failed("copying on it"))?;
             self.inverted(&mut values, n)?;
             self.mirrored(&mut values, n)?;
             values
         } else {
-            let mut values: CudaSlice<f64> = self.room_for(n * n)?;
-            let mut launch = self.stream.launch_builder(&self.functions["unit"]);
-            launch.arg(&count).arg(&mut values);
-            // SAFETY: the arguments are those of unit in kernels.cu; the matrix has n x n numbers.
-            unsafe { launch.launch(threads(4096, 256)) }.map_err(failed("the unit matrix"))?;
+            let mut values = self.unit(n)?;
             self.solved(held, n, &mut values, n)?;
             values
         };
