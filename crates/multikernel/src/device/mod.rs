@@ -214,6 +214,9 @@ pub(crate) struct Table<'a> {
 pub(crate) struct Held {
     pub(crate) n_rows: usize,
     pub(crate) n_cols: usize,
+    /// Dropped before the values: what a device needs on the thread that gives them back.
+    #[allow(dead_code, reason = "its drop is what counts")]
+    pub(crate) before: Option<Box<dyn Any + Send + Sync>>,
     pub(crate) values: Box<dyn Any + Send + Sync>,
 }
 

@@ -16,7 +16,7 @@ fn values(held: &Held) -> Result<&Matrix> {
 }
 
 fn held(matrix: Matrix) -> Held {
-    Held { n_rows: matrix.n_rows(), n_cols: matrix.n_cols(), values: Box::new(matrix) }
+    Held { n_rows: matrix.n_rows(), n_cols: matrix.n_cols(), before: None, values: Box::new(matrix) }
 }
 
 fn quantity(bank: &Bank, group: &Group, lengths: &[Vec<f64>; 2], i: usize, j: usize) -> f64 {
@@ -161,7 +161,8 @@ impl Engine for Reference {
     fn square(&self, sum: Option<Held>, matrix: &Held, weights: &[f64], _: bool) -> Result<Held> {
         let a = values(matrix)?;
         let before = sum.as_ref().map(values).transpose()?;
-        let inner = |j: usize, k: usize| a.rows().zip(weights).map(|(row, weight)| row[j] * weight * row[k]).sum::<f64>();
+        let inner =
+            |j: usize, k: usize| a.rows().zip(weights).map(|(row, weight)| row[j] * weight * row[k]).sum::<f64>();
         let entry = |j: usize, k: usize| before.map_or(0.0, |sum| sum.get(j, k)) + inner(j, k);
         Ok(held(Matrix::from_fn(a.n_cols(), a.n_cols(), entry)))
     }
@@ -182,9 +183,7 @@ impl Engine for Reference {
     fn slope(&self, sum: Option<Held>, matrix: Held, factor: f64, u: &[f64]) -> Result<Held> {
         let a = values(&matrix)?;
         let before = sum.as_ref().map(values).transpose()?;
-        let entry = |i: usize, j: usize| {
-            before.map_or(0.0, |sum| sum.get(i, j)) + factor * (u[i] * u[j] - a.get(i, j))
-        };
+        let entry = |i: usize, j: usize| before.map_or(0.0, |sum| sum.get(i, j)) + factor * (u[i] * u[j] - a.get(i, j));
         Ok(held(Matrix::from_fn(a.n_rows(), a.n_cols(), entry)))
     }
 

@@ -107,13 +107,7 @@ fn check(here: &Stack, pool: &Pool, there: &Stack, device: &Pool, close: f64) {
     assert_close(found[0].data(), found[1].data(), close, "project");
     let rows: Vec<usize> = (0..n).rev().collect();
     let cols: Vec<usize> = (0..width).step_by(2).collect();
-    check_between(
-        &here.between(&rows, &cols).unwrap(),
-        pool,
-        &there.between(&rows, &cols).unwrap(),
-        device,
-        close,
-    );
+    check_between(&here.between(&rows, &cols).unwrap(), pool, &there.between(&rows, &cols).unwrap(), device, close);
 }
 
 /// What only kernels between two sets of points have.
@@ -306,5 +300,17 @@ fn methods_learn_the_same_with_a_device() {
             assert_close(&there.0, &weights, close, method);
             assert_close(&there.1, &decisions, close, method);
         }
+    }
+}
+
+#[test]
+fn what_is_on_a_device_can_be_dropped_by_any_thread() {
+    for (_, _, there, device, _) in pairs(|options| Stack::train(&points(40, 1), &kernels(), options).unwrap()) {
+        let weights = numbers(KERNELS.len(), 1, 3);
+        let found = there.combine(&weights, &device).unwrap();
+        let rest = there.view(&[1, 2, 3]).unwrap();
+        let factor = there.factor_there(&vec![0.1; KERNELS.len()], 9.0, &device).unwrap();
+        std::thread::spawn(move || drop((there, factor))).join().unwrap();
+        assert_eq!(rest.combine(&weights, &device).unwrap()[0].get(0, 1), found[0].get(1, 2));
     }
 }

@@ -115,13 +115,7 @@ impl Cut<'_> {
         let end = self.run(split, &train, &test, 0..self.plans.len(), &mut inner, &mut keep);
         let name = self.plans.get(folds.len()).map_or("", |plan| plan.name());
         let far = watch.far(name, began.elapsed());
-        Outcome {
-            sizes: (train.samples.n_samples(), test.samples.n_samples()),
-            folds,
-            remarks: remarks.0,
-            end,
-            far,
-        }
+        Outcome { sizes: (train.samples.n_samples(), test.samples.n_samples()), folds, remarks: remarks.0, end, far }
     }
 
     fn keep_outcome(

@@ -226,11 +226,7 @@ impl There<'_> {
 
     /// Calls `f` with the weighted sum of the kernels, as many rows at a time as the device has room for. The pieces
     /// follow from the memory of the card alone, and no sum goes over rows.
-    fn each_piece(
-        &self,
-        weights: &Weights<'_>,
-        mut f: impl FnMut(Range<usize>, &Held) -> Result<()>,
-    ) -> Result<()> {
+    fn each_piece(&self, weights: &Weights<'_>, mut f: impl FnMut(Range<usize>, &Held) -> Result<()>) -> Result<()> {
         let row = (self.bank.precision.bytes() * self.bank.n_cols).max(1) as u64;
         let step = (self.engine.piece()? / row).max(1) as usize;
         for first in (0..self.bank.n_rows).step_by(step) {
@@ -630,7 +626,8 @@ mod tests {
         let time = seconds(1, there.engine, || drop(there.engine.pull(&there.bank, 0..n, &outputs).unwrap()));
         println!("pull {word}: {:.1} ms, {:.2} T values/s", 1e3 * time, rate(time));
         let start = Instant::now();
-        let found = stack.sweep(&vectors, pool, || (), |AtRows { outputs, .. }, pulls, ()| pulls.copy_from_slice(outputs));
+        let found =
+            stack.sweep(&vectors, pool, || (), |AtRows { outputs, .. }, pulls, ()| pulls.copy_from_slice(outputs));
         println!("sweep {word}: {:.1} ms, {}", 1e3 * start.elapsed().as_secs_f64(), found.unwrap().collected[0]);
         let weights = Matrix::from_fn(4, 1, |_, _| 0.25);
         stack.scaled_square_there(&weights, &vec![0.2; n], pool).unwrap();
@@ -648,8 +645,7 @@ mod tests {
             let diagonal = vec![1.0; n];
             let combine = || there.engine.combine(&there.bank, 0..n, &weights).unwrap();
             let alone = seconds(1, there.engine, || drop(combine()));
-            let both =
-                seconds(1, there.engine, || drop(there.engine.factor(combine(), 1.0, 1.0, &diagonal).unwrap()));
+            let both = seconds(1, there.engine, || drop(there.engine.factor(combine(), 1.0, 1.0, &diagonal).unwrap()));
             let factor = there.engine.factor(combine(), 1.0, 1.0, &diagonal).unwrap();
             let inverse = seconds(1, there.engine, || drop(there.engine.inverse(&factor).unwrap()));
             let (time, cube) = (both - alone, (n as f64).powi(3) / 1e12);

@@ -1,5 +1,6 @@
 //! An NVIDIA GPU through its driver. Nothing of CUDA is needed to build, nor on machines without a GPU.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,6 +65,17 @@ pub(super) struct Cuda {
     solver: Option<DnHandle>,
     blas: Option<CudaBlas>,
     turn: Mutex<()>,
+}
+
+/// Makes the card this thread's when it is dropped, before what is declared after it: memory can be given back from a
+/// thread that has never called the card, and is an error for the next call otherwise.
+struct Bind(Arc<CudaContext>);
+
+impl Drop for Bind {
+    fn drop(&mut self) {
+        // An error shows in the next call.
+        let _ = self.0.bind_to_thread();
+    }
 }
 
 /// A type of kernel values.
@@ -176,6 +188,12 @@ impl Cuda {
         Ok(turn)
     }
 
+    /// A matrix on the card.
+    fn held<T: Value>(&self, n_rows: usize, n_cols: usize, values: CudaSlice<T>) -> Held {
+        let before = Some(Box::new(Bind(self.context.clone())) as Box<dyn Any + Send + Sync>);
+        Held { n_rows, n_cols, before, values: Box::new(values) }
+    }
+
     /// A copy on the card; one zero if there is nothing.
     fn send<T: DeviceRepr + Copy>(&self, values: &[T], nothing: T) -> Result<CudaSlice<T>> {
         let values = if values.is_empty() { std::slice::from_ref(&nothing) } else { values };
@@ -192,10 +210,10 @@ impl Cuda {
         if bank.copy.0.get().is_none() {
             let placed = bank.groups.iter().map(|group| self.place::<T>(bank, group)).collect::<Result<Vec<_>>>()?;
             // Calls take turns, so nobody else has set it meanwhile.
-            let _ = bank.copy.0.set(Box::new(placed));
+            let _ = bank.copy.0.set(Box::new((Bind(self.context.clone()), placed)));
         }
-        let found = bank.copy.0.get().and_then(|copy| copy.downcast_ref::<Vec<Placed<T>>>());
-        found.map(Vec::as_slice).ok_or_else(foreign)
+        let found = bank.copy.0.get().and_then(|copy| copy.downcast_ref::<(Bind, Vec<Placed<T>>)>());
+        found.map(|(_, placed)| placed.as_slice()).ok_or_else(foreign)
     }
 
     fn place<T: Value>(&self, bank: &Bank, group: &Group) -> Result<Placed<T>> {
@@ -229,7 +247,7 @@ impl Cuda {
         let (n_out, n_cols) = (rows.len(), bank.n_cols);
         if bank.groups.is_empty() {
             let zeros: CudaSlice<f64> = self.stream.alloc_zeros(n_out * n_cols).map_err(failed("taking memory"))?;
-            return Ok(Held { n_rows: n_out, n_cols, values: Box::new(zeros) });
+            return Ok(self.held(n_out, n_cols, zeros));
         }
         let mut out: CudaSlice<T> = self.room_for(n_out * n_cols)?;
         let [n, width, first, high] = [bank.n_rows, n_cols, rows.start, n_out].map(|n| n as i64);
@@ -252,7 +270,7 @@ impl Cuda {
             // SAFETY: the arguments are those of combine in kernels.cu, and each array has the length it reads there.
             unsafe { launch.launch(tiles(n_out, n_cols)) }.map_err(failed("combining kernels"))?;
         }
-        Ok(Held { n_rows: n_out, n_cols, values: Box::new(out) })
+        Ok(self.held(n_out, n_cols, out))
     }
 
     /// Many radial kernels as one function; they have no gates.
@@ -824,7 +842,7 @@ impl Engine for Cuda {
         if last {
             self.mirrored(&mut out, n)?;
         }
-        Ok(Held { n_rows: n, n_cols: n, values: Box::new(out) })
+        Ok(self.held(n, n, out))
     }
 
     fn factors(&self) -> bool {
@@ -859,7 +877,7 @@ impl Engine for Cuda {
         // SAFETY: the arguments are those of slope in kernels.cu; both matrices have n x n numbers, and the sum is not
         // read without `add`.
         unsafe { launch.launch(threads(size.min(4096), 256)) }.map_err(failed("adding up"))?;
-        Ok(Held { n_rows: size, n_cols: size, values: Box::new(values) })
+        Ok(self.held(size, size, values))
     }
 
     fn factor(&self, matrix: Held, scale: f64, shift: f64, d: &[f64]) -> Result<Held> {
@@ -887,7 +905,7 @@ impl Engine for Cuda {
         {
             return Err(Error::NotDefinite { row, pivot });
         }
-        Ok(Held { n_rows: n, n_cols: n, values: Box::new(values) })
+        Ok(self.held(n, n, values))
     }
 
     fn solve(&self, factor: &Held, right: &Matrix) -> Result<Matrix> {
@@ -922,6 +940,6 @@ impl Engine for Cuda {
             self.solved(held, n, &mut values, n)?;
             values
         };
-        Ok(Held { n_rows: n, n_cols: n, values: Box::new(values) })
+        Ok(self.held(n, n, values))
     }
 }
