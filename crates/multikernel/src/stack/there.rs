@@ -444,6 +444,11 @@ pub(crate) struct FactorThere {
 }
 
 impl Stack {
+    /// Whether operations of this stack run on the pool's device.
+    pub(crate) fn is_there(&self, pool: &Pool) -> bool {
+        pool.device().is_some() && matches!(self.core.store, Store::Nowhere) && self.core.suits_devices()
+    }
+
     /// Whether the pool's device factors matrices of this size sooner than the threads.
     pub(crate) fn pays_there(&self, pool: &Pool) -> bool {
         pool.device().is_some_and(|device| device.engine().pays(self.n_rows()))
