@@ -278,10 +278,13 @@ fn trained(plan: &Plan, data: &Dataset, pool: &Pool) -> (Vec<f64>, Vec<f64>) {
     (weights, model.predict_in(&data.samples, pool).unwrap().scores.into_data())
 }
 
+/// A method, its settings, and the difference allowed.
+type Run = (&'static str, &'static [(&'static str, &'static str)], f64);
+
 #[test]
 fn methods_learn_the_same_with_a_device() {
     let data = bundled("sonar").unwrap();
-    let runs: [(&str, &[(&str, &str)], f64); 6] = [
+    let runs: [Run; 6] = [
         ("mklr", &[("landmarks", "40")], 1e-6),
         ("svimkl", &[("landmarks", "40"), ("nodes", "4")], 1e-6),
         ("svimkl", &[("nodes", "4"), ("iterations", "9")], 1e-6),
