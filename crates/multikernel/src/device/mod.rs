@@ -13,11 +13,12 @@ mod tests;
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::precision::Precision;
+use crate::simd::Line;
 
 /// A device that computes what is largest: kernels between many points, and factors of their sums. Give it to a pool
 /// with [`Pool::with_device`](crate::Pool::with_device); every operation that gets the pool then uses it where it can.
@@ -73,6 +74,11 @@ impl Device {
     /// What the device calls itself.
     pub fn name(&self) -> &str {
         self.engine.name()
+    }
+
+    /// Whether both are the same.
+    pub(crate) fn is_same(&self, other: &Device) -> bool {
+        Arc::as_ptr(&self.engine).cast::<()>() == Arc::as_ptr(&other.engine).cast::<()>()
     }
 
     pub(crate) fn engine(&self) -> &dyn Engine {
@@ -135,19 +141,82 @@ impl Group {
 }
 
 /// Kernels between row points and column points, as a device is told of them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Bank {
     pub(crate) n_rows: usize,
     pub(crate) n_cols: usize,
     pub(crate) n_kernels: usize,
     pub(crate) precision: Precision,
+    /// Whether row points and column points are the same.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "the reference computes all entries"))]
+    pub(crate) symmetric: bool,
     pub(crate) groups: Vec<Group>,
+    /// The device's own copy of the groups, once it has one.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "the reference needs none"))]
+    pub(crate) copy: DeviceCopy,
+}
+
+/// Whatever a device keeps of a bank.
+#[derive(Default)]
+pub(crate) struct DeviceCopy(pub(crate) OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl fmt::Debug for DeviceCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceCopy").field("is_there", &self.0.get().is_some()).finish()
+    }
+}
+
+impl Bank {
+    /// The kernels between column points and row points.
+    pub(crate) fn turned(&self) -> Bank {
+        let turned = |group: &Group| {
+            let mut group = group.clone();
+            group.points.swap(0, 1);
+            group.gates.swap(0, 1);
+            group
+        };
+        Bank {
+            n_rows: self.n_cols,
+            n_cols: self.n_rows,
+            groups: self.groups.iter().map(turned).collect(),
+            copy: DeviceCopy::default(),
+            ..*self
+        }
+    }
+
+    /// Bytes of its points.
+    pub(crate) fn bytes(&self) -> u64 {
+        let numbers = |group: &Group| group.points.iter().chain(&group.gates).map(Vec::len).sum::<usize>();
+        8 * self.groups.iter().map(numbers).sum::<usize>() as u64
+    }
+}
+
+/// The weights of a bank's kernels.
+#[derive(Clone, Debug)]
+pub(crate) struct Weights<'a> {
+    /// One for each kernel.
+    pub(crate) kernels: &'a [f64],
+    /// For each group of the bank its weighted sum as one function of the distance, if it has one.
+    pub(crate) profiles: Vec<Option<Table<'a>>>,
+}
+
+/// A function of the distance, as in `stack::profile`: a quintic on each segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table<'a> {
+    /// The top bits of where the second segment begins.
+    pub(crate) first: u64,
+    /// The reciprocal of the end of the first segment.
+    pub(crate) scale: f64,
+    pub(crate) lines: &'a [Line],
 }
 
 /// A matrix on a device.
 pub(crate) struct Held {
     pub(crate) n_rows: usize,
     pub(crate) n_cols: usize,
+    /// Dropped before the values: what a device needs on the thread that gives them back.
+    #[allow(dead_code, reason = "its drop is what counts")]
+    pub(crate) before: Option<Box<dyn Any + Send + Sync>>,
     pub(crate) values: Box<dyn Any + Send + Sync>,
 }
 
@@ -181,7 +250,13 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
     fn piece(&self) -> Result<u64>;
 
     /// `sum_m weights_m K_m` between some of the row points and all column points, in the bank's precision.
-    fn combine(&self, bank: &Bank, rows: Range<usize>, weights: &[f64]) -> Result<Held>;
+    fn combine(&self, bank: &Bank, rows: Range<usize>, weights: &Weights<'_>) -> Result<Held>;
+
+    /// `K_m V` for some of the row points, V of n_cols x r: numbers ordered by vector, row and kernel.
+    fn apply(&self, bank: &Bank, rows: Range<usize>, vectors: &Matrix) -> Result<Vec<f64>>;
+
+    /// `sum_m K_m' G_m` over some of the row points: n_cols x r numbers for `pulls` ordered as [`Engine::apply`] does.
+    fn pull(&self, bank: &Bank, rows: Range<usize>, pulls: &[f64]) -> Result<Matrix>;
 
     /// `<K_m, M_c>` for all kernels (rows) and matrices (columns).
     fn project(&self, bank: &Bank, with: &[With<'_>]) -> Result<Matrix>;
@@ -192,11 +267,27 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
     /// Copies a matrix to this machine, row by row.
     fn fetch(&self, matrix: &Held, out: &mut [f64]) -> Result<()>;
 
+    /// Whether it has products of matrices.
+    fn squares(&self) -> bool;
+
+    /// `S + A' diag(weights) A` in `f64`, both halves of it once `last` is true, before that the lower one. Weights are
+    /// not negative.
+    fn square(&self, sum: Option<Held>, matrix: &Held, weights: &[f64], last: bool) -> Result<Held>;
+
     /// Whether it factors matrices.
     fn factors(&self) -> bool;
 
-    /// `L L' = A + shift I`, in `f64`, in place; [`Error::NotDefinite`] if there is none.
-    fn factor(&self, matrix: Held, shift: f64) -> Result<Held>;
+    /// Whether it factors matrices of n x n numbers sooner than the processor.
+    fn pays(&self, n: usize) -> bool;
+
+    /// `L L' = scale A + shift 11' + diag(d)`, in `f64`, in place; [`Error::NotDefinite`] if there is none.
+    fn factor(&self, matrix: Held, scale: f64, shift: f64, d: &[f64]) -> Result<Held>;
+
+    /// `L v` for a factor.
+    fn lower_times(&self, factor: &Held, vector: &[f64]) -> Result<Vec<f64>>;
+
+    /// `S + factor (u u' - A)`, in place of A.
+    fn slope(&self, sum: Option<Held>, matrix: Held, factor: f64, u: &[f64]) -> Result<Held>;
 
     /// `A^-1 B` from the factor of A.
     fn solve(&self, factor: &Held, right: &Matrix) -> Result<Matrix>;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Bank, Engine, Function, Group, Held, Quantity, With};
+use super::{Bank, Engine, Function, Group, Held, Quantity, Table, Weights, With};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::precision::Precision;
@@ -16,7 +16,7 @@ fn values(held: &Held) -> Result<&Matrix> {
 }
 
 fn held(matrix: Matrix) -> Held {
-    Held { n_rows: matrix.n_rows(), n_cols: matrix.n_cols(), values: Box::new(matrix) }
+    Held { n_rows: matrix.n_rows(), n_cols: matrix.n_cols(), before: None, values: Box::new(matrix) }
 }
 
 fn quantity(bank: &Bank, group: &Group, lengths: &[Vec<f64>; 2], i: usize, j: usize) -> f64 {
@@ -40,6 +40,19 @@ fn value(function: Function, q: f64) -> f64 {
         Function::Tanh { slope } => (slope * q).tanh(),
         Function::OneLess => 1.0 - q,
     }
+}
+
+/// The function of a table at a distance: the top 16 bits of the distance name the segment, the others the place in it.
+fn profile(table: Table<'_>, q: f64) -> f64 {
+    let (bits, last) = (q.to_bits(), table.lines.len() - 1);
+    let (segment, r) = match (bits >> 48).checked_sub(table.first) {
+        None => (0, q * table.scale),
+        Some(after) => {
+            let within = f64::from_bits(((bits & ((1 << 48) - 1)) << 4) | 1f64.to_bits());
+            ((after as usize + 1).min(last), 2.0 * within - 3.0)
+        }
+    };
+    table.lines[segment].0[..6].iter().rev().fold(0.0, |value, c| value * r + c)
 }
 
 /// Calls `f` with each entry of each kernel: row, column, kernel, value.
@@ -75,11 +88,43 @@ impl Engine for Reference {
         Ok(1 << 16)
     }
 
-    fn combine(&self, bank: &Bank, rows: Range<usize>, weights: &[f64]) -> Result<Held> {
+    fn combine(&self, bank: &Bank, rows: Range<usize>, weights: &Weights<'_>) -> Result<Held> {
         let mut sum = Matrix::zeros(rows.len(), bank.n_cols);
         let first = rows.start;
-        each(bank, rows, |i, j, m, value| sum.row_mut(i - first)[j] += weights[m] * value);
+        let mut alone = weights.kernels.to_vec();
+        for (group, table) in bank.groups.iter().zip(&weights.profiles) {
+            let Some(table) = table else { continue };
+            group.kernels.iter().for_each(|&(m, _)| alone[m] = 0.0);
+            for i in rows.clone() {
+                for (j, out) in sum.row_mut(i - first).iter_mut().enumerate() {
+                    *out += profile(*table, quantity(bank, group, &[vec![], vec![]], i, j));
+                }
+            }
+        }
+        each(bank, rows, |i, j, m, value| sum.row_mut(i - first)[j] += alone[m] * value);
         Ok(held(sum))
+    }
+
+    fn apply(&self, bank: &Bank, rows: Range<usize>, vectors: &Matrix) -> Result<Vec<f64>> {
+        let (n, first, n_kernels) = (rows.len(), rows.start, bank.n_kernels);
+        let mut out = vec![0.0; vectors.n_cols() * n * n_kernels];
+        each(bank, rows, |i, j, m, value| {
+            for (c, v) in vectors.row(j).iter().enumerate() {
+                out[(c * n + i - first) * n_kernels + m] += value * v;
+            }
+        });
+        Ok(out)
+    }
+
+    fn pull(&self, bank: &Bank, rows: Range<usize>, pulls: &[f64]) -> Result<Matrix> {
+        let (n, first, n_kernels) = (rows.len(), rows.start, bank.n_kernels);
+        let mut out = Matrix::zeros(bank.n_cols, pulls.len() / (n * n_kernels).max(1));
+        each(bank, rows, |i, j, m, value| {
+            for (c, out) in out.row_mut(j).iter_mut().enumerate() {
+                *out += value * pulls[(c * n + i - first) * n_kernels + m];
+            }
+        });
+        Ok(out)
     }
 
     fn project(&self, bank: &Bank, with: &[With<'_>]) -> Result<Matrix> {
@@ -109,19 +154,49 @@ impl Engine for Reference {
         Ok(())
     }
 
+    fn squares(&self) -> bool {
+        true
+    }
+
+    fn square(&self, sum: Option<Held>, matrix: &Held, weights: &[f64], _: bool) -> Result<Held> {
+        let a = values(matrix)?;
+        let before = sum.as_ref().map(values).transpose()?;
+        let inner =
+            |j: usize, k: usize| a.rows().zip(weights).map(|(row, weight)| row[j] * weight * row[k]).sum::<f64>();
+        let entry = |j: usize, k: usize| before.map_or(0.0, |sum| sum.get(j, k)) + inner(j, k);
+        Ok(held(Matrix::from_fn(a.n_cols(), a.n_cols(), entry)))
+    }
+
     fn factors(&self) -> bool {
         true
     }
 
-    fn factor(&self, matrix: Held, shift: f64) -> Result<Held> {
+    fn pays(&self, _: usize) -> bool {
+        true
+    }
+
+    fn lower_times(&self, factor: &Held, vector: &[f64]) -> Result<Vec<f64>> {
+        let l = values(factor)?;
+        Ok(l.rows().enumerate().map(|(i, row)| row[..=i].iter().zip(vector).map(|(l, v)| l * v).sum()).collect())
+    }
+
+    fn slope(&self, sum: Option<Held>, matrix: Held, factor: f64, u: &[f64]) -> Result<Held> {
+        let a = values(&matrix)?;
+        let before = sum.as_ref().map(values).transpose()?;
+        let entry = |i: usize, j: usize| before.map_or(0.0, |sum| sum.get(i, j)) + factor * (u[i] * u[j] - a.get(i, j));
+        Ok(held(Matrix::from_fn(a.n_rows(), a.n_cols(), entry)))
+    }
+
+    fn factor(&self, matrix: Held, scale: f64, shift: f64, d: &[f64]) -> Result<Held> {
         let a = values(&matrix)?;
         let n = a.n_rows();
+        let a = Matrix::from_fn(n, n, |i, j| scale * a.get(i, j) + shift + if i == j { d[i] } else { 0.0 });
         let mut l = Matrix::zeros(n, n);
         for i in 0..n {
             for j in 0..=i {
                 let inner: f64 = (0..j).map(|k| l.get(i, k) * l.get(j, k)).sum();
-                let left = a.get(i, j) + if i == j { shift } else { 0.0 } - inner;
-                if i == j && left <= n as f64 * f64::EPSILON * (a.get(i, i) + shift).abs() {
+                let left = a.get(i, j) - inner;
+                if i == j && left <= n as f64 * f64::EPSILON * a.get(i, i).abs() {
                     return Err(Error::NotDefinite { row: i, pivot: left });
                 }
                 l.set(i, j, if i == j { left.sqrt() } else { left / l.get(j, j) });

@@ -2,14 +2,17 @@
 //! one (`MULTIKERNEL_CUDA=1`).
 
 use super::Device;
-use crate::data::{Features, Presence, Scaler, View};
+use crate::data::{Dataset, Features, Presence, Scaler, View, bundled};
 use crate::dist::Rng;
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
+use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::precision::Precision;
-use crate::stack::{Points, Stack, StackOptions, Symmetric};
+use crate::run::Silent;
+use crate::solve::product::scaled_square;
+use crate::stack::{AtRows, Points, Stack, StackOptions, Symmetric};
 
 /// Kernels of every kind that devices know, on several sets of columns.
 const KERNELS: [&str; 13] = [
@@ -102,6 +105,39 @@ fn check(here: &Stack, pool: &Pool, there: &Stack, device: &Pool, close: f64) {
     }
     let found = [there.project(&with, device), here.project(&with, pool)].map(|found| found.unwrap());
     assert_close(found[0].data(), found[1].data(), close, "project");
+    let rows: Vec<usize> = (0..n).rev().collect();
+    let cols: Vec<usize> = (0..width).step_by(2).collect();
+    check_between(&here.between(&rows, &cols).unwrap(), pool, &there.between(&rows, &cols).unwrap(), device, close);
+}
+
+/// What only kernels between two sets of points have.
+fn check_between(here: &Stack, pool: &Pool, there: &Stack, device: &Pool, close: f64) {
+    let (n_kernels, vectors) = (here.n_kernels(), numbers(here.n_cols(), 5, 4));
+    for count in [1, 5] {
+        let vectors = vectors.select_cols(&(0..count).collect::<Vec<_>>());
+        // Answers differ from row to row, and parts come in order.
+        let sweep = |stack: &Stack, pool: &Pool| {
+            let answer = |AtRows { rows, outputs }: AtRows<'_>, answers: &mut [f64], seen: &mut Vec<usize>| {
+                for (k, (answer, output)) in answers.iter_mut().zip(outputs).enumerate() {
+                    *answer = (rows.start + k / n_kernels % rows.len()) as f64 % 5.0 - output * output;
+                }
+                seen.extend(rows);
+            };
+            stack.sweep(&vectors, pool, Vec::new, answer).unwrap()
+        };
+        let (found, expected) = (sweep(there, device), sweep(here, pool));
+        assert_close(&found.outputs, &expected.outputs, close, "outputs of a sweep");
+        // Answers are as wrong as outputs times their size.
+        let size = expected.outputs.iter().fold(1.0f64, |size, value| size.max(value.abs()));
+        assert_close(&found.collected, &expected.collected, 4.0 * size * close, "what a sweep collects");
+        assert!(found.parts.into_iter().flatten().eq(0..here.n_rows()));
+    }
+    let weights = numbers(n_kernels, 1, 3);
+    let d: Vec<f64> = numbers(here.n_rows(), 1, 5).data().iter().map(|value| value * value).collect();
+    let found = there.scaled_square_there(&weights, &d, device).unwrap().unwrap();
+    let combined = here.combine(&weights, pool).unwrap()[0].transposed();
+    let expected = scaled_square(&combined, &d, pool, &|| false).unwrap();
+    assert_close(found.data(), expected.data(), close * here.n_rows() as f64, "square");
 }
 
 #[test]
@@ -157,7 +193,7 @@ fn kernels_of_points_that_lack_views_are_those_without_a_device() {
 }
 
 #[test]
-fn many_radial_kernels_are_computed_one_by_one() {
+fn many_radial_kernels_are_one_function_of_the_distance() {
     let kernels: Vec<Kernel> = (0..40).map(|m| Kernel::gaussian(0.1 * f64::from(m + 1)).unwrap()).collect();
     for (here, pool, there, device, close) in pairs(|options| Stack::train(&points(80, 1), &kernels, options).unwrap())
     {
@@ -232,5 +268,52 @@ fn device_that_is_not_there_says_what_to_do() {
     if std::env::var_os("MULTIKERNEL_CUDA").is_none() {
         let error = Device::named("cuda").unwrap_err().to_string();
         assert!(error.contains("cpu"), "{error}");
+    }
+}
+
+/// The weights of kernels and the decisions on all rows of a model trained with this pool.
+fn trained(plan: &Plan, data: &Dataset, pool: &Pool) -> (Vec<f64>, Vec<f64>) {
+    let model = plan.train_in(data, &mut Session::new(pool, &mut Silent)).unwrap();
+    let weights = model.kernels().weights().unwrap().to_vec();
+    (weights, model.predict_in(&data.samples, pool).unwrap().scores.into_data())
+}
+
+/// A method, its settings, and the difference allowed.
+type Run = (&'static str, &'static [(&'static str, &'static str)], f64);
+
+#[test]
+fn methods_learn_the_same_with_a_device() {
+    let data = bundled("sonar").unwrap();
+    let runs: [Run; 6] = [
+        ("mklr", &[("landmarks", "40")], 1e-6),
+        ("svimkl", &[("landmarks", "40"), ("nodes", "4")], 1e-6),
+        ("svimkl", &[("nodes", "4"), ("iterations", "9")], 1e-6),
+        ("evidence", &[], 1e-8),
+        ("bm3kl", &[("chains", "2"), ("warmup", "2"), ("draws", "2")], 1e-6),
+        ("bm3kl", &[("chains", "1"), ("warmup", "2"), ("draws", "1"), ("likelihood", "logit")], 1e-6),
+    ];
+    for (method, settings, close) in runs {
+        let mut plan = Plan::new(method).unwrap().kernels("gaussian(2^0..2^4), polynomial(1)").unwrap();
+        for (name, value) in settings {
+            plan = plan.set(name, value).unwrap();
+        }
+        let (weights, decisions) = trained(&plan, &data, &Pool::new(2).unwrap());
+        for device in devices() {
+            let there = trained(&plan, &data, &Pool::new(2).unwrap().with_device(device));
+            assert_close(&there.0, &weights, close, method);
+            assert_close(&there.1, &decisions, close, method);
+        }
+    }
+}
+
+#[test]
+fn what_is_on_a_device_can_be_dropped_by_any_thread() {
+    for (_, _, there, device, _) in pairs(|options| Stack::train(&points(40, 1), &kernels(), options).unwrap()) {
+        let weights = numbers(KERNELS.len(), 1, 3);
+        let found = there.combine(&weights, &device).unwrap();
+        let rest = there.view(&[1, 2, 3]).unwrap();
+        let factor = there.factor_there(&vec![0.1; KERNELS.len()], 9.0, &device).unwrap();
+        std::thread::spawn(move || drop((there, factor))).join().unwrap();
+        assert_eq!(rest.combine(&weights, &device).unwrap()[0].get(0, 1), found[0].get(1, 2));
     }
 }

@@ -18,6 +18,7 @@ mod protocol;
 mod rare;
 mod result;
 mod search;
+mod side_by_side;
 mod student;
 mod times;
 mod watch;

@@ -9,6 +9,7 @@ use super::numbers::NumberMetrics;
 use super::paired::{Paired, compare_common};
 use super::rare::rare_classes;
 use super::result::{Evaluation, Fold, NumberFold, PlanResult, TestRows, TimeFold};
+use super::side_by_side::Limits;
 use super::times::{TimeMetrics, concordance, grid, integrated_brier};
 use super::watch::Watch;
 use crate::data::{Dataset, Numbers, Samples, Split, Target, TargetKind, Times, folds_by_group, repeats_by_group};
@@ -207,24 +208,40 @@ impl Cut<'_> {
             let mut inner = Session { pool, control: control.clone(), observer: &mut watch, checkpoint: None, memory };
             match self.run(split, &train, &test, 0..plans.len(), &mut inner, &mut keep) {
                 Err(Error::Stopped(_)) => {
-                    let why = control.stop().map_or("stopped".into(), |stop| stop.to_string());
-                    let at = plans.get(done).map_or(String::new(), Plan::title);
                     let far = watch.far(plans.get(done).map_or("", Plan::name), began.elapsed());
-                    if found.results.iter().all(|result| result.folds.is_empty()) {
-                        return Err(Error::Stopped(format!(
-                            "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {}",
-                            advice(&control)
-                        )));
-                    }
-                    return Ok(Some(format!("{why} in split {} of {n_splits}: the fit of `{at}` {far}", split + 1)));
+                    return self.stopped_at(split, done, &far, &control, found).map(Some);
                 }
                 done => done?,
             }
             if split == 0 {
                 tell_pace(start.elapsed().as_secs_f64(), n_splits, &control, &mut watch);
+                if self.is_small(pool) {
+                    return self.side_by_side(1, &Limits { pool, memory, control }, &mut watch, found);
+                }
             }
         }
         Ok(None)
+    }
+
+    /// Why and where an evaluation ended: in a split of which `done` plans are done, the next one that far. An error if
+    /// there is nothing to show.
+    pub(super) fn stopped_at(
+        &self,
+        split: usize,
+        done: usize,
+        far: &str,
+        control: &Control,
+        found: &FinishedFits,
+    ) -> Result<String> {
+        let why = control.stop().map_or("stopped".into(), |stop| stop.to_string());
+        let at = self.plans.get(done).map_or(String::new(), Plan::title);
+        if found.results.iter().all(|result| result.folds.is_empty()) {
+            return Err(Error::Stopped(format!(
+                "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {}",
+                advice(control)
+            )));
+        }
+        Ok(format!("{why} in split {} of {}: the fit of `{at}` {far}", split + 1, self.splits.len()))
     }
 }
 

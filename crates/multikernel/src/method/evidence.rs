@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ends::TARGETS;
+use super::factor::Factor;
 use super::svc::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, outcome};
 use crate::data::TargetKind;
@@ -13,7 +14,7 @@ use crate::kernel::{DEFAULT_BANK, Kernel};
 use crate::linalg::{Matrix, centre_columns, dot};
 use crate::run::{About, Allowed, Control, KernelsOfView, Method, Needs, Task};
 use crate::solve::cholesky::Cholesky;
-use crate::stack::{FactorThere, Symmetric};
+use crate::stack::Symmetric;
 
 svc_params! {
     /// C-SVC on kernels weighted by the evidence (marginal likelihood) of a Gaussian model of the classes, `Y ~ N(0,
@@ -76,13 +77,6 @@ struct Point {
     evidence: f64,
 }
 
-/// The factor of the combined kernel, in this machine's memory or on the pool's device.
-#[derive(Clone, Debug)]
-enum Factor {
-    Here(Cholesky),
-    There(Arc<FactorThere>),
-}
-
 impl Factor {
     fn new(task: &Task<'_>, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Factor> {
         let stack = task.stack()?;
@@ -93,20 +87,6 @@ impl Factor {
         let mut sum = stack.combine(&column, task.pool)?.remove(0);
         (0..sum.n_rows()).for_each(|i| sum.set(i, i, sum.get(i, i) + noise));
         Ok(Factor::Here(Cholesky::new(sum, task.pool, stop)?))
-    }
-
-    fn solve(&self, right: &Matrix) -> Result<Matrix> {
-        match self {
-            Factor::Here(factor) => factor.solve(right),
-            Factor::There(factor) => factor.solve(right),
-        }
-    }
-
-    fn log_determinant(&self) -> Result<f64> {
-        match self {
-            Factor::Here(factor) => Ok(factor.log_determinant()),
-            Factor::There(factor) => factor.log_determinant(),
-        }
     }
 
     /// `<K_m, U U'>` and `<K_m, H>` for each kernel m, with `H` the inverse, and the trace of `H`.

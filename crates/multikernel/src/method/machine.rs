@@ -138,11 +138,10 @@ impl SvmModel {
     /// Calls `f` with the decisions for each point and its row of the result.
     fn decide(&self, input: Input<'_>, pool: &Pool, f: impl Fn(&[bool], &[f64], &mut [f64]) + Sync) -> Result<Matrix> {
         let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
-        let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
+        let decisions = self.coef.decisions_on(input.stack()?, weights, &self.bias, pool)?;
         let mut trained = vec![false; self.bias.len()];
         self.problems().for_each(|problem| trained[problem] = true);
-        let decisions = self.coef.decisions(&gram, &self.bias, pool)?;
-        let mut found = Matrix::zeros(gram.n_rows(), self.n_classes);
+        let mut found = Matrix::zeros(decisions.n_rows(), self.n_classes);
         pool.chunks_mut(found.data_mut(), self.n_classes, |i, found| f(&trained, decisions.row(i), found));
         Ok(found)
     }

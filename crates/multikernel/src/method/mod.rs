@@ -15,6 +15,7 @@ mod cik;
 mod easymkl;
 mod ends;
 mod evidence;
+mod factor;
 mod fheuristic;
 mod gpc;
 mod machine;

@@ -5,6 +5,7 @@ use crate::file::{Field, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{ROWS_AT_ONCE, expand, spread};
+use crate::stack::Stack;
 
 /// The coefficients of decision functions `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p`: one row per point, one column
 /// per decision. Zeros are neither stored nor multiplied.
@@ -100,6 +101,22 @@ impl Coefficients {
             }
         });
         Ok(decisions)
+    }
+
+    /// [`Coefficients::decisions`] for the rows of a stack whose kernels have these weights. On a device the kernels
+    /// between rows and points never leave it.
+    pub(crate) fn decisions_on(&self, stack: &Stack, weights: Vec<f64>, bias: &[f64], pool: &Pool) -> Result<Matrix> {
+        let weights = Matrix::from_vec(weights.len(), 1, weights)?;
+        if !stack.is_there(pool) {
+            return self.decisions(&stack.combine(&weights, pool)?.remove(0), bias, pool);
+        }
+        fits("the biases", bias.len(), self.n_decisions())?;
+        let mut found = stack.decide(&stack.mixture(&weights, pool)?, &self.to_matrix(), pool)?;
+        let width = bias.len().max(1);
+        for row in found.data_mut().chunks_exact_mut(width) {
+            row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+        }
+        Ok(found)
     }
 
     /// `D C'` for D of n_rows x n_decisions: n_rows x n_points. Cost as for [`Coefficients::decisions`].

@@ -9,6 +9,7 @@ use super::layout::{Group, Layout};
 use super::options::{Centring, StackOptions, Storage};
 use super::points::{Shared, Sides};
 use super::source::{Computed, Means, SLACK, Scratch, Source};
+use super::there::Banks;
 use super::watch::Watch;
 use super::{cost, sparse};
 use crate::error::{Error, Remedy, Result, message};
@@ -40,6 +41,8 @@ pub(super) struct Core {
     /// The memory limit that storing the values would have exceeded.
     pub(super) crossed: Option<u64>,
     pub(super) spare: Arc<Spare>,
+    /// What devices have been told of views.
+    pub(super) banks: Banks,
 }
 
 impl Drop for Core {
@@ -168,6 +171,7 @@ impl Core {
             memory: options.memory,
             crossed: None,
             spare: options.pool.spare().clone(),
+            banks: Banks::default(),
         }
     }
 
@@ -188,6 +192,7 @@ impl Core {
             memory: self.memory,
             crossed: None,
             spare: self.spare.clone(),
+            banks: Banks::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use crate::device::Table;
 use crate::pool::Pool;
 use crate::simd::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, Real, add_moments, add_profile, decay_into};
 
@@ -174,6 +175,11 @@ impl Profile {
             Profile { first: grid.first_bits(), scale: grid.scale(), table }
         };
         (0..columns.len()).map(whole).collect()
+    }
+
+    /// The function as devices read it.
+    pub(super) fn table(&self) -> Table<'_> {
+        Table { first: self.first, scale: self.scale, lines: &self.table }
     }
 
     /// `out += profile(distance)`, for non-negative distances.

@@ -49,6 +49,9 @@ impl Stack {
         if self.cut().symmetric {
             return Err(Error::input("sweep needs kernels between two sets of points, got those of one set"));
         }
+        if let Some(there) = self.there(pool) {
+            return there.sweep(vectors, pool, &begin, &answer);
+        }
         match self.core.precision {
             Precision::F64 => sweep::<f64, R>(self, vectors, pool, &begin, &answer),
             Precision::F32 => sweep::<f32, R>(self, vectors, pool, &begin, &answer),

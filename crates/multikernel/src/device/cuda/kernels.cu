@@ -32,9 +32,44 @@ __device__ __noinline__ T other_value(int code, T a, T b, T q) {
     return 1 - q;
 }
 
+// The values of a function at 4 x 4 quantities.
 template <typename T>
-__device__ __forceinline__ T value_of(int code, T a, T b, T q) {
-    return code == DECAY ? power_of_e(-a * q) : other_value(code, a, b, q);
+__device__ __forceinline__ void values_of(int code, T a, T b, const T q[EACH][EACH], T out[EACH][EACH]) {
+    if (code == DECAY) {
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+#pragma unroll
+            for (int j = 0; j < EACH; j++) out[i][j] = power_of_e(-a * q[i][j]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+#pragma unroll
+            for (int j = 0; j < EACH; j++) out[i][j] = other_value(code, a, b, q[i][j]);
+    }
+}
+
+// Adds what some columns of points contribute to the quantity.
+template <typename T, int QUANTITY>
+__device__ __forceinline__ void add_columns(const T rows[DEPTH][SIDE], const T cols[DEPTH][SIDE], int here,
+                                            T out[EACH][EACH]) {
+#pragma unroll 1
+    for (int k = 0; k < here; k++) {
+        T a[EACH], b[EACH];
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            a[i] = rows[k][threadIdx.y + i * THREADS];
+            b[i] = cols[k][threadIdx.x + i * THREADS];
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+#pragma unroll
+            for (int j = 0; j < EACH; j++) {
+                T d = a[i] - b[j];
+                if (QUANTITY == SQUARED) out[i][j] += d * d;
+                else if (QUANTITY == L1) out[i][j] += size_of(d);
+                else out[i][j] += a[i] * b[j];
+            }
+    }
 }
 
 // The quantity between 4 x 4 pairs of points for each thread.
@@ -58,23 +93,9 @@ __device__ __forceinline__ void quantities(int quantity, int depth, const T* lef
             cols[k][p] = inside && col + p < n_cols ? right[(long long)(first + k) * n_cols + col + p] : (T)0;
         }
         __syncthreads();
-        for (int k = 0; k < here; k++) {
-            T a[EACH], b[EACH];
-#pragma unroll
-            for (int i = 0; i < EACH; i++) {
-                a[i] = rows[k][y + i * THREADS];
-                b[i] = cols[k][x + i * THREADS];
-            }
-#pragma unroll
-            for (int i = 0; i < EACH; i++)
-#pragma unroll
-                for (int j = 0; j < EACH; j++) {
-                    T d = a[i] - b[j];
-                    if (quantity == SQUARED) out[i][j] += d * d;
-                    else if (quantity == L1) out[i][j] += size_of(d);
-                    else out[i][j] += a[i] * b[j];
-                }
-        }
+        if (quantity == SQUARED) add_columns<T, SQUARED>(rows, cols, here, out);
+        else if (quantity == L1) add_columns<T, L1>(rows, cols, here, out);
+        else add_columns<T, INNER>(rows, cols, here, out);
     }
     if (quantity == COSINE || quantity == SHIFTED) {
 #pragma unroll
@@ -106,11 +127,12 @@ __device__ __forceinline__ void combine(int quantity, int depth, const T* left, 
         T weight = (T)weights[f];
         if (weight == 0) continue;
         int code = codes[f];
-        T a = (T)params[2 * f], b = (T)params[2 * f + 1];
+        T values[EACH][EACH];
+        values_of(code, (T)params[2 * f], (T)params[2 * f + 1], q, values);
 #pragma unroll
         for (int i = 0; i < EACH; i++)
 #pragma unroll
-            for (int j = 0; j < EACH; j++) sum[i][j] += weight * value_of(code, a, b, q[i][j]);
+            for (int j = 0; j < EACH; j++) sum[i][j] += weight * values[i][j];
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++)
@@ -145,6 +167,7 @@ __device__ __forceinline__ void project(int quantity, int depth, const T* left, 
             double value = 0;
             if (r < n_rows && c < n_cols) {
                 if (rank > 0) {
+#pragma unroll 1
                     for (int k = 0; k < rank; k++) value += u[r * rank + k] * v[c * rank + k];
                 } else {
                     value = lower && c > r ? u[c * n_cols + r] : u[r * n_cols + c];
@@ -157,12 +180,13 @@ __device__ __forceinline__ void project(int quantity, int depth, const T* left, 
     int thread = threadIdx.y * THREADS + threadIdx.x;
     for (int f = 0; f < n_functions; f++) {
         int code = codes[f];
-        T a = (T)params[2 * f], b = (T)params[2 * f + 1];
+        T values[EACH][EACH];
+        values_of(code, (T)params[2 * f], (T)params[2 * f + 1], q, values);
         double sum = 0;
 #pragma unroll
         for (int i = 0; i < EACH; i++)
 #pragma unroll
-            for (int j = 0; j < EACH; j++) sum += (double)value_of(code, a, b, q[i][j]) * with[i][j];
+            for (int j = 0; j < EACH; j++) sum += (double)values[i][j] * with[i][j];
         for (int offset = 16; offset > 0; offset >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, offset);
         if (thread % 32 == 0) warps[thread / 32] = sum;
         __syncthreads();
@@ -208,6 +232,235 @@ __device__ __forceinline__ void times(long long n_cols, int n_vectors, const T* 
     }
 }
 
+// sum_f weights_f f(distance) as one function: a quintic on each segment, which the top bits of the distance name.
+__device__ __forceinline__ double profile_of(const double* table, int first, int last, double scale, double q) {
+    int high = __double2hiint(q), low = __double2loint(q), segment = (high >> 16) - first;
+    double within = __hiloint2double((__funnelshift_l(low, high, 4) & 0xfffff) | 0x3ff00000, low << 4);
+    double r = segment < 0 ? q * scale : 2 * within - 3;
+    const double2* line = (const double2*)(table + 6 * (segment < 0 ? 0 : min(segment + 1, last)));
+    double2 a = line[0], b = line[1], c = line[2];
+    return a.x + r * (a.y + r * (b.x + r * (b.y + r * (c.x + r * c.y))));
+}
+
+__device__ __forceinline__ float profile_of(const float* table, int first, int last, double scale, float q) {
+    // An exponent of float is smaller by 1023 - 127.
+    int bits = __float_as_int(q), segment = (bits >> 19) - (first - (896 << 4));
+    float within = __int_as_float(((bits & 0x7ffff) << 4) | 0x3f800000);
+    float r = segment < 0 ? q * (float)scale : 2 * within - 3;
+    const float2* line = (const float2*)(table + 6 * (segment < 0 ? 0 : min(segment + 1, last)));
+    float2 a = line[0], b = line[1], c = line[2];
+    return a.x + r * (a.y + r * (b.x + r * (b.y + r * (c.x + r * c.y))));
+}
+
+// out (+)= profile(distance), for the row points from `first` on; where rows and columns are the same points, half of the
+// tiles, each with its mirror image. Blocks take one tile after another, as each has to fetch the table first.
+template <typename T>
+__device__ __forceinline__ void profile(int quantity, int depth, const T* left, const T* right, long long n_rows,
+                                        long long n_cols, long long first, long long n_out, int symmetric,
+                                        int first_bits, int last, double scale, const double* lines, int add, T* out) {
+    extern __shared__ double memory[];
+    __shared__ T turned[THREADS][SIDE + 1];
+    T* table = (T*)memory;
+    int x = threadIdx.x, y = threadIdx.y, thread = y * THREADS + x;
+    for (int at = thread; at < 6 * (last + 1); at += THREADS * THREADS) table[at] = (T)lines[at];
+    __syncthreads();
+    long long wide = (n_cols + SIDE - 1) / SIDE, high = (n_out + SIDE - 1) / SIDE;
+    long long n_tiles = symmetric ? wide * (wide + 1) / 2 : wide * high;
+    for (long long tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
+        long long tile_row = tile / wide, tile_col = tile % wide;
+        if (symmetric) {
+            tile_row = (long long)((sqrt(8.0 * (double)tile + 1) - 1) / 2);
+            while (tile_row * (tile_row + 1) / 2 > tile) tile_row--;
+            while ((tile_row + 1) * (tile_row + 2) / 2 <= tile) tile_row++;
+            tile_col = tile - tile_row * (tile_row + 1) / 2;
+        }
+        long long row = first + tile_row * SIDE, col = tile_col * SIDE;
+        T q[EACH][EACH];
+        quantities(quantity, depth, left, right, n_rows, n_cols, row, col, (const T*)0, (const T*)0, q);
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+#pragma unroll
+            for (int i = 0; i < EACH; i++) {
+                long long r = row + y + i * THREADS, c = col + x + j * THREADS;
+                T value = profile_of(table, first_bits, last, scale, q[i][j]);
+                if (r < first + n_out && c < n_cols) {
+                    T* place = out + (r - first) * n_cols + c;
+                    *place = value = add ? *place + value : value;
+                }
+                if (symmetric && tile_row != tile_col) turned[x][y + i * THREADS] = value;
+            }
+            if (symmetric && tile_row != tile_col) {
+                __syncthreads();
+                for (int k = x; k < SIDE; k += THREADS)
+                    if (row + k < n_rows) out[(col + y + j * THREADS) * n_cols + row + k] = turned[y][k];
+                __syncthreads();
+            }
+        }
+    }
+}
+
+// out[(c * n_out + i) * n_kernels + place_f] = sum_j f(quantity_ij) v[j][c] for F functions and C vectors, from
+// `vector` on. One block for 64 rows.
+template <typename T, int F, int C>
+__device__ __forceinline__ void apply(int quantity, int depth, const T* left, const T* right, long long n_rows,
+                                      long long n_cols, long long first, long long n_out, const T* left_lengths,
+                                      const T* right_lengths, const T* left_gates, const T* right_gates, int gated,
+                                      int n_functions, const int* codes, const double* params, const int* places,
+                                      long long n_kernels, int n_vectors, int vector, const double* v, double* out) {
+    __shared__ double with[C][SIDE];
+    long long row = first + (long long)blockIdx.x * SIDE;
+    int x = threadIdx.x, thread = threadIdx.y * THREADS + x;
+    double sums[F][C][EACH];
+#pragma unroll
+    for (int f = 0; f < F; f++)
+#pragma unroll
+        for (int c = 0; c < C; c++)
+#pragma unroll
+            for (int i = 0; i < EACH; i++) sums[f][c][i] = 0;
+#pragma unroll 1
+    for (long long col = 0; col < n_cols; col += SIDE) {
+        T q[EACH][EACH];
+        quantities(quantity, depth, left, right, n_rows, n_cols, row, col, left_lengths, right_lengths, q);
+        __syncthreads();
+        for (int at = thread; at < C * SIDE; at += THREADS * THREADS) {
+            int c = at / SIDE;
+            long long j = col + at % SIDE;
+            double value = j < n_cols && vector + c < n_vectors ? v[j * n_vectors + vector + c] : 0;
+            with[c][at % SIDE] = gated && j < n_cols ? value * (double)right_gates[j] : value;
+        }
+        __syncthreads();
+        // Not unrolled, which keeps the code small: the sums of a function are fetched and put back.
+#pragma unroll 1
+        for (int f = 0; f < n_functions; f++) {
+            T values[EACH][EACH];
+            values_of(codes[f], (T)params[2 * f], (T)params[2 * f + 1], q, values);
+#pragma unroll
+            for (int c = 0; c < C; c++)
+#pragma unroll
+                for (int i = 0; i < EACH; i++) {
+                    double sum = sums[f][c][i];
+#pragma unroll
+                    for (int j = 0; j < EACH; j++) sum += (double)values[i][j] * with[c][x + j * THREADS];
+                    sums[f][c][i] = sum;
+                }
+        }
+    }
+#pragma unroll 1
+    for (int f = 0; f < n_functions; f++)
+#pragma unroll
+        for (int c = 0; c < C; c++)
+#pragma unroll
+            for (int i = 0; i < EACH; i++) {
+                double sum = sums[f][c][i];
+                for (int offset = 8; offset > 0; offset >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, offset, 16);
+                long long r = row + threadIdx.y + i * THREADS;
+                if (x > 0 || vector + c >= n_vectors || r >= first + n_out) continue;
+                if (gated) sum *= (double)left_gates[r];
+                out[((long long)(vector + c) * n_out + r - first) * n_kernels + places[f]] = sum;
+            }
+}
+
+// partial[(part * n_cols + j) * n_vectors + c] = sum over the rows i of a part and over functions of
+// f(quantity_ij) g[(c * n_out + i) * n_kernels + place_f], for C vectors from `vector` on. One block for 64 columns.
+template <typename T, int C>
+__device__ __forceinline__ void pull(int quantity, int depth, const T* left, const T* right, long long n_rows,
+                                     long long n_cols, long long first, long long n_out, const T* left_lengths,
+                                     const T* right_lengths, const T* left_gates, const T* right_gates, int gated,
+                                     int n_functions, const int* codes, const double* params, const int* places,
+                                     long long n_kernels, int n_vectors, int vector, const double* g,
+                                     long long part_rows, double* partial) {
+    const int at_once = 8;
+    __shared__ double with[C][at_once][SIDE];
+    __shared__ double warps[8][C][SIDE];
+    long long col = (long long)blockIdx.x * SIDE;
+    long long begin = first + (long long)blockIdx.y * part_rows, end = min(begin + part_rows, first + n_out);
+    int x = threadIdx.x, y = threadIdx.y, thread = y * THREADS + x;
+    double sums[C][EACH];
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int j = 0; j < EACH; j++) sums[c][j] = 0;
+    for (long long row = begin; row < end; row += SIDE) {
+        T q[EACH][EACH];
+        quantities(quantity, depth, left, right, n_rows, n_cols, row, col, left_lengths, right_lengths, q);
+        for (int from = 0; from < n_functions; from += at_once) {
+            int here = min(at_once, n_functions - from);
+            __syncthreads();
+            for (int at = thread; at < C * here * SIDE; at += THREADS * THREADS) {
+                int p = at % SIDE, f = at / SIDE % here, c = at / SIDE / here;
+                long long r = row + p;
+                double value = 0;
+                if (r < end && vector + c < n_vectors)
+                    value = g[((long long)(vector + c) * n_out + r - first) * n_kernels + places[from + f]];
+                with[c][f][p] = gated && r < end ? value * (double)left_gates[r] : value;
+            }
+            __syncthreads();
+#pragma unroll 1
+            for (int f = 0; f < here; f++) {
+                int k = from + f;
+                T values[EACH][EACH];
+                values_of(codes[k], (T)params[2 * k], (T)params[2 * k + 1], q, values);
+#pragma unroll
+                for (int i = 0; i < EACH; i++)
+#pragma unroll
+                    for (int j = 0; j < EACH; j++)
+#pragma unroll
+                        for (int c = 0; c < C; c++) sums[c][j] += (double)values[i][j] * with[c][f][y + i * THREADS];
+            }
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            double sum = sums[c][j] + __shfl_down_sync(0xffffffffu, sums[c][j], 16);
+            if (thread % 32 < 16) warps[thread / 32][c][x + j * THREADS] = sum;
+        }
+    __syncthreads();
+    for (int at = thread; at < C * SIDE; at += THREADS * THREADS) {
+        int c = at / SIDE;
+        long long j = col + at % SIDE;
+        if (j >= n_cols || vector + c >= n_vectors) continue;
+        double all = 0;
+        for (int w = 0; w < 8; w++) all += warps[w][c][at % SIDE];
+        if (gated) all *= (double)right_gates[j];
+        partial[((long long)blockIdx.y * n_cols + j) * n_vectors + vector + c] = all;
+    }
+}
+
+// out[i][j] = sqrt(weights_i) a[i][j], in double.
+template <typename T>
+__device__ __forceinline__ void weigh(long long n_rows, long long n_cols, const double* weights, const T* a,
+                                      double* out) {
+    for (long long row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        double root = sqrt(weights[row]);
+        for (long long j = threadIdx.x; j < n_cols; j += blockDim.x)
+            out[row * n_cols + j] = root * (double)a[row * n_cols + j];
+    }
+}
+
+#define FOR_COUNT(T, F, C, NAME)                                                                                      \
+    extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
+        apply_##NAME##_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols,\
+                           long long first, long long n_out, const T* left_lengths, const T* right_lengths,           \
+                           const T* left_gates, const T* right_gates, int gated, int n_functions, const int* codes,   \
+                           const double* params, const int* places, long long n_kernels, int n_vectors, int vector,   \
+                           const double* v, double* out) {                                                            \
+        apply<T, F, C>(quantity, depth, left, right, n_rows, n_cols, first, n_out, left_lengths, right_lengths,       \
+                       left_gates, right_gates, gated, n_functions, codes, params, places, n_kernels, n_vectors,      \
+                       vector, v, out);                                                                               \
+    }                                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
+        pull_##NAME##_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols, \
+                          long long first, long long n_out, const T* left_lengths, const T* right_lengths,            \
+                          const T* left_gates, const T* right_gates, int gated, int n_functions, const int* codes,    \
+                          const double* params, const int* places, long long n_kernels, int n_vectors, int vector,    \
+                          const double* g, long long part_rows, double* partial) {                                    \
+        pull<T, C>(quantity, depth, left, right, n_rows, n_cols, first, n_out, left_lengths, right_lengths,           \
+                   left_gates, right_gates, gated, n_functions, codes, params, places, n_kernels, n_vectors, vector,  \
+                   g, part_rows, partial);                                                                            \
+    }
+
 #define FOR_TYPE(T)                                                                                                   \
     extern "C" __global__ void __launch_bounds__(256)                                                                 \
         combine_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols,       \
@@ -228,7 +481,20 @@ __device__ __forceinline__ void times(long long n_cols, int n_vectors, const T* 
     extern "C" __global__ void __launch_bounds__(256)                                                                 \
         times_##T(long long n_cols, int n_vectors, const T* a, const double* v, double* out) {                        \
         times<T>(n_cols, n_vectors, a, v, out);                                                                       \
-    }
+    }                                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(256)                                                                 \
+        profile_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols,       \
+                    long long first, long long n_out, int symmetric, int first_bits, int last, double scale,          \
+                    const double* lines, int add, T* out) {                                                           \
+        profile<T>(quantity, depth, left, right, n_rows, n_cols, first, n_out, symmetric, first_bits, last, scale,    \
+                   lines, add, out);                                                                                  \
+    }                                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(256) weigh_##T(long long n_rows, long long n_cols,                   \
+                                                                const double* weights, const T* a, double* out) {     \
+        weigh<T>(n_rows, n_cols, weights, a, out);                                                                    \
+    }                                                                                                                 \
+    FOR_COUNT(T, 8, 1, one)                                                                                           \
+    FOR_COUNT(T, 8, 4, four)
 
 FOR_TYPE(float)
 FOR_TYPE(double)
@@ -249,10 +515,47 @@ extern "C" __global__ void __launch_bounds__(256)
     if (thread == 0) sums[blockIdx.x] = all[0];
 }
 
-// a[i][i] += shift
-extern "C" __global__ void add_diagonal(long long n, double shift, double* a) {
-    long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) a[i * n + i] += shift;
+// out[k] (+)= sum over parts of partial[part * size + k]
+extern "C" __global__ void add_parts(long long size, long long n_parts, int add, const double* partial, double* out) {
+    long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= size) return;
+    double sum = add ? out[k] : 0;
+    for (long long part = 0; part < n_parts; part++) sum += partial[part * size + k];
+    out[k] = sum;
+}
+
+// a = scale a + shift 11' + diag(d)
+extern "C" __global__ void shift(long long n, double scale, double shift, const double* d, double* a) {
+    for (long long i = blockIdx.x; i < n; i += gridDim.x)
+        for (long long j = threadIdx.x; j < n; j += blockDim.x) {
+            double value = scale * a[i * n + j] + shift;
+            a[i * n + j] = i == j ? value + d[i] : value;
+        }
+}
+
+// a = factor (u u' - a) (+ sum)
+extern "C" __global__ void slope(long long n, double factor, const double* u, int add, const double* sum, double* a) {
+    for (long long i = blockIdx.x; i < n; i += gridDim.x)
+        for (long long j = threadIdx.x; j < n; j += blockDim.x) {
+            double value = factor * (u[i] * u[j] - a[i * n + j]);
+            a[i * n + j] = add ? sum[i * n + j] + value : value;
+        }
+}
+
+// out[i] = sum_{j <= i} a[i][j] v[j], one block for each row.
+extern "C" __global__ void __launch_bounds__(256) lower_times(long long n, const double* a, const double* v, double* out) {
+    __shared__ double all[256];
+    long long row = blockIdx.x;
+    int thread = threadIdx.x;
+    double sum = 0;
+    for (long long j = thread; j <= row; j += 256) sum += a[row * n + j] * v[j];
+    all[thread] = sum;
+    __syncthreads();
+    for (int half = 128; half > 0; half >>= 1) {
+        if (thread < half) all[thread] += all[thread + half];
+        __syncthreads();
+    }
+    if (thread == 0) out[row] = all[0];
 }
 
 // out[i] = a[i][i]

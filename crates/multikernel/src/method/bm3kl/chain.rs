@@ -277,6 +277,8 @@ pub(super) struct Ground {
     pub(super) stack: Stack,
     /// weights=uniform: the only combined kernel, between points.
     pub(super) fixed: Option<Matrix>,
+    /// Whether matrices are factored on the pool's device.
+    pub(super) there: bool,
 }
 
 impl Codec for Bm3klState {

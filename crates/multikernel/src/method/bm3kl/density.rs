@@ -11,11 +11,15 @@
 //!
 //! Numbers are observations of the function given their scales too: see `numbers`.
 
+use std::sync::Arc;
+
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
 use super::settings::{FunctionPrior, Settings};
+use crate::device::Held;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
+use crate::method::factor::Factor;
 use crate::pool::Pool;
 use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
@@ -49,6 +53,8 @@ pub(super) struct Problem<'a> {
     pub(super) distinct: &'a Distinct,
     /// The combined kernel of uniform weights between points, if weights are not learned.
     pub(super) fixed: Option<&'a Matrix>,
+    /// Whether matrices are factored on the pool's device.
+    pub(super) there: bool,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -67,14 +73,14 @@ pub(super) struct Point {
     pub(super) by_weight: Vec<f64>,
     /// Its derivatives in the logarithms of the variances, which all functions share.
     pub(super) by_log_nu: Vec<f64>,
-    /// The combined kernel between points, scaled.
-    pub(super) kernel: Matrix,
+    /// The combined kernel between points, scaled; `None` if it was computed on the device.
+    pub(super) kernel: Option<Matrix>,
     pub(super) parts: Vec<FunctionPosterior>,
 }
 
 /// One function at a place.
 pub(super) struct FunctionPosterior {
-    pub(super) factor: Cholesky,
+    pub(super) factor: Factor,
     /// `S^-1 t`.
     pub(super) solved: Vec<f64>,
     /// The diagonal of `S^-1`, if slopes were requested.
@@ -146,6 +152,9 @@ impl Problem<'_> {
     /// all places with slopes, one without; n^3 operations per place and function with slopes, a third of that without
     /// (prior=gp).
     pub(super) fn evaluate(&self, places: &[Place<'_>], slopes: bool) -> Result<Vec<Option<Point>>> {
+        if self.there {
+            return places.iter().map(|place| self.point_there(*place, slopes)).collect();
+        }
         let kernels = self.combine(places)?;
         let combined = kernels.iter().map(|kernel| self.packed(kernel)).collect::<Result<Vec<_>>>()?;
         let chunks = self.n_functions().div_ceil(CHUNK);
@@ -164,7 +173,7 @@ impl Problem<'_> {
                 let mut sum = None;
                 matrices.into_iter().flatten().for_each(|matrix| add(&mut sum, matrix, self.settings.prior));
                 sums.extend(sum);
-                Point::of(kernel, parts.into_iter().flatten().collect())
+                Point::of(Some(kernel), parts.into_iter().flatten().collect())
             }));
         }
         if slopes && self.settings.learned {
@@ -176,6 +185,52 @@ impl Problem<'_> {
             }
         }
         Ok(points)
+    }
+
+    /// The likelihood at one place on the device, where each function's matrix is computed, factored and inverted.
+    fn point_there(&self, place: Place<'_>, slopes: bool) -> Result<Option<Point>> {
+        let weights: Vec<f64> = place.weights.iter().map(|weight| self.scale * weight).collect();
+        let (mut parts, mut sum) = (vec![], None);
+        for c in 0..self.n_functions() {
+            match self.part_there(&weights, place, c, slopes, &mut sum) {
+                Err(Error::NotDefinite { .. }) => return Ok(None),
+                part => parts.push(part?),
+            }
+        }
+        let mut point = Point::of(None, parts);
+        if let Some(sum) = sum {
+            let slopes = self.stack.project_there(&sum, self.pool)?;
+            point.by_weight = slopes.iter().map(|slope| self.scale * slope).collect();
+        }
+        Ok(Some(point))
+    }
+
+    /// [`Problem::gp_part`] on the device.
+    fn part_there(
+        &self,
+        weights: &[f64],
+        place: Place<'_>,
+        c: usize,
+        slopes: bool,
+        sum: &mut Option<Held>,
+    ) -> Result<FunctionPosterior> {
+        let (tau, n) = (self.settings.tau, self.distinct.n());
+        let observed = self.observed(place.latent, place.log_nu, c);
+        let seen = self.distinct.seen(&observed.t, &observed.lambda);
+        let nu = exp(place.log_nu[0]);
+        let diagonal: Vec<f64> = seen.lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
+        let factor = Arc::new(self.stack.factor_of_sum_there(weights, (nu, tau), &diagonal, self.pool)?);
+        let mut part = FunctionPosterior::new(Factor::There(factor.clone()), &seen.t, seen.rest)?;
+        if slopes {
+            let (inverse, diagonal) = factor.inverse()?;
+            part.diagonal = diagonal;
+            let ones = factor.solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?.data().iter().sum();
+            part.by_log_nu = self.by_log_nu(&observed, &seen, &part, ones);
+            if self.settings.learned {
+                *sum = Some(factor.add_slope(sum.take(), inverse, 0.5 * nu, &part.solved)?);
+            }
+        }
+        Ok(part)
     }
 
     fn combine(&self, places: &[Place<'_>]) -> Result<Vec<Matrix>> {
@@ -233,27 +288,23 @@ impl Problem<'_> {
     ) -> Result<FunctionPosterior> {
         let (tau, n) = (self.settings.tau, self.distinct.n());
         let observed = self.observed(place.latent, place.log_nu, c);
-        let Seen { t, lambda, rest } = self.distinct.seen(&observed.t, &observed.lambda);
+        let seen = self.distinct.seen(&observed.t, &observed.lambda);
         let nu = exp(place.log_nu[0]);
-        let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
+        let diagonal: Vec<f64> = seen.lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
         let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
-        let mut part = FunctionPosterior::new(factor, &t, rest)?;
-        if slopes {
-            let mut inverse = part.factor.lower_of_inverse(pool, self.stop)?;
-            part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
-            let al = &part.solved;
-            let fit = dot(al, &t)
-                - tau * al.iter().sum::<f64>().powi(2)
-                - al.iter().zip(&lambda).map(|(a, l)| a * a * l).sum::<f64>();
+        let inverted = if slopes {
             // 1' S^-1 1, the squared length of L^-1 1.
-            let ones = part.factor.half_solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?;
-            let size = n as f64 - tau * dot(ones.data(), ones.data()) - dot(&part.diagonal, &lambda);
-            part.by_log_nu[0] = 0.5 * (fit - size);
-            if self.settings.noise.is_some() {
-                part.by_log_nu[1] = self.by_log_noise(&observed, &part, &lambda);
-            }
+            let ones = factor.half_solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?;
+            Some((factor.lower_of_inverse(pool, self.stop)?, dot(ones.data(), ones.data())))
+        } else {
+            None
+        };
+        let mut part = FunctionPosterior::new(Factor::Here(factor), &seen.t, seen.rest)?;
+        if let Some((mut inverse, ones)) = inverted {
+            part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
+            part.by_log_nu = self.by_log_nu(&observed, &seen, &part, ones);
             if self.settings.learned {
-                let half = 0.5 * nu;
+                let (half, al) = (0.5 * nu, &part.solved);
                 for (i, a) in al.iter().enumerate() {
                     let row = inverse.row_mut(i)[..=i].iter_mut().zip(al);
                     row.for_each(|(value, b)| *value = half * (a * b - *value));
@@ -262,6 +313,17 @@ impl Problem<'_> {
             }
         }
         Ok(part)
+    }
+
+    /// The derivatives in the logarithms of the variances, with `ones` = `1' S^-1 1`: see [`Problem::gp_part`].
+    fn by_log_nu(&self, observed: &Observed, seen: &Seen, part: &FunctionPosterior, ones: f64) -> [f64; 2] {
+        let (tau, al, lambda) = (self.settings.tau, &part.solved, &seen.lambda);
+        let fit = dot(al, &seen.t)
+            - tau * al.iter().sum::<f64>().powi(2)
+            - al.iter().zip(lambda).map(|(a, l)| a * a * l).sum::<f64>();
+        let size = self.distinct.n() as f64 - tau * ones - dot(&part.diagonal, lambda);
+        let by_noise = if self.settings.noise.is_some() { self.by_log_noise(observed, part, lambda) } else { 0.0 };
+        [0.5 * (fit - size), by_noise]
     }
 
     /// The derivative in the logarithm of the noise, in proportion to which the variances lambda of the points grow, and t
@@ -285,9 +347,10 @@ impl Problem<'_> {
     ) -> Result<FunctionPosterior> {
         let (lambda, nu) = (place.latent.lambda.row(c), place.latent.nu.row(c));
         let factor = Cholesky::of_square(rows, nu, self.settings.tau, lambda, pool, self.stop)?;
-        let mut part = FunctionPosterior::new(factor, &self.observed(place.latent, place.log_nu, c).t, 0.0)?;
-        if slopes {
-            let inverse = part.factor.inverse(pool, self.stop)?;
+        let inverted = if slopes { Some(factor.inverse(pool, self.stop)?) } else { None };
+        let t = self.observed(place.latent, place.log_nu, c).t;
+        let mut part = FunctionPosterior::new(Factor::Here(factor), &t, 0.0)?;
+        if let Some(inverse) = inverted {
             part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
             if self.settings.learned {
                 let al = &part.solved;
@@ -320,15 +383,15 @@ fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: FunctionPrior) {
 
 impl FunctionPosterior {
     /// From S, factored, and t: `log N(t; 0, S)` without its constant, plus the rest of the rows' log-likelihood.
-    fn new(factor: Cholesky, t: &[f64], rest: f64) -> Result<FunctionPosterior> {
+    fn new(factor: Factor, t: &[f64], rest: f64) -> Result<FunctionPosterior> {
         let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
-        let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()) + rest;
+        let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()?) + rest;
         Ok(FunctionPosterior { factor, solved, diagonal: vec![], likelihood, by_log_nu: [0.0; 2] })
     }
 }
 
 impl Point {
-    fn of(kernel: Matrix, parts: Vec<FunctionPosterior>) -> Point {
+    fn of(kernel: Option<Matrix>, parts: Vec<FunctionPosterior>) -> Point {
         Point {
             likelihood: parts.iter().map(|part| part.likelihood).sum(),
             by_weight: vec![],

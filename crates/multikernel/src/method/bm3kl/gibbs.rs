@@ -1,5 +1,7 @@
 //! Updates given the kernel weights: the functions, then the scales of the loss.
 
+use std::sync::Arc;
+
 use super::chain::{Draw, Latent};
 use super::density::{FunctionPosterior, Point, Problem};
 use super::distinct::Seen;
@@ -9,6 +11,7 @@ use super::{logit, numbers};
 use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal, normals};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::method::factor::Factor;
 use crate::pool::Pool;
 use crate::simd::{exp, ln};
 use crate::solve::cholesky::Cholesky;
@@ -35,13 +38,13 @@ pub(super) fn update(
         functions: Matrix::zeros(problem.n_functions(), problem.n()),
     };
     let root = match problem.settings.prior {
-        FunctionPrior::Gp => Some(root(problem, &point.kernel, pool)?),
+        FunctionPrior::Gp => Some(root(problem, latent, point, pool)?),
         FunctionPrior::Paper => None,
     };
     let mut biases = vec![];
     for (c, part) in point.parts.iter().enumerate() {
         if keep && problem.settings.holds_factors() {
-            draw.factors.extend(logit::packed(&part.factor));
+            draw.factors.extend(part.factor.packed()?);
         } else if keep {
             leave_out(problem, latent, part, c, pool, &mut draw)?;
         }
@@ -70,11 +73,19 @@ pub(super) fn update(
 }
 
 /// The factor of `H + j I`, used to draw functions from the prior.
-fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky> {
+fn root(problem: &Problem<'_>, latent: &Latent, point: &Point, pool: &Pool) -> Result<Factor> {
+    let weights: Vec<f64> = latent.weights().iter().map(|weight| problem.scale * weight).collect();
     // Next to the loss, a Gram matrix that is slightly indefinite goes unnoticed; here it does not.
     for more in [1.0, 10.0, 100.0, 1000.0] {
         let diagonal = vec![more * problem.jitter(); problem.distinct.n()];
-        match Cholesky::of_sum(kernel, 1.0, 0.0, &diagonal, pool, problem.stop) {
+        let factor = match &point.kernel {
+            Some(kernel) => Cholesky::of_sum(kernel, 1.0, 0.0, &diagonal, pool, problem.stop).map(Factor::Here),
+            None => problem
+                .stack
+                .factor_of_sum_there(&weights, (1.0, 0.0), &diagonal, problem.pool)
+                .map(|factor| Factor::There(Arc::new(factor))),
+        };
+        match factor {
             Err(Error::NotDefinite { .. }) => {}
             factor => return factor,
         }
@@ -111,8 +122,7 @@ fn leave_out(
 ) -> Result<()> {
     let computed;
     let diagonal = if part.diagonal.is_empty() {
-        let inverse = part.factor.lower_of_inverse(pool, problem.stop)?;
-        computed = (0..problem.distinct.n()).map(|i| inverse.get(i, i)).collect();
+        computed = part.factor.diagonal_of_inverse(pool, problem.stop)?;
         &computed
     } else {
         &part.diagonal
@@ -169,7 +179,7 @@ fn gaussian(
     latent: &Latent,
     part: &FunctionPosterior,
     c: usize,
-    root: &Cholesky,
+    root: &Factor,
     rng: &mut Rng,
     draw: &mut Draw,
 ) -> Result<(Vec<f64>, f64)> {
@@ -177,7 +187,7 @@ fn gaussian(
     let nu = exp(latent.log_nu[0]);
     let z: Vec<f64> = normals(rng, n).iter().map(|z| nu.sqrt() * z).collect();
     let bias = tau.sqrt() * normal(rng);
-    let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();
+    let f0: Vec<f64> = root.multiply_lower(&z)?.iter().map(|g| g + bias).collect();
     let (q, f) = correction(problem, latent, part, c, &f0, rng)?;
     // The first row of a point represents all its rows.
     let row = draw.coef.row_mut(c);
@@ -195,7 +205,8 @@ fn shrunk(
     rng: &mut Rng,
     draw: &mut Draw,
 ) -> Result<(Vec<f64>, f64)> {
-    let (settings, kernel) = (problem.settings, &point.kernel);
+    let settings = problem.settings;
+    let kernel = point.kernel.as_ref().ok_or_else(no_density)?;
     let nu = latent.nu.row(c);
     let a0: Vec<f64> = nu.iter().zip(normals(rng, nu.len())).map(|(nu, z)| nu.sqrt() * z).collect();
     let bias = settings.tau.sqrt() * normal(rng);

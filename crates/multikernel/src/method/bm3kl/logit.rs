@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::method::bsvm::slice;
 use crate::simd::{exp, ln};
-use crate::solve::cholesky::Cholesky;
 
 /// Updates the size of the functions (rows: functions, columns: training rows) with the scales integrated out, then the
 /// scales, `1 / lambda ~ PG(1, f)`.
@@ -84,11 +83,6 @@ fn ln_logistic(x: f64) -> f64 {
 /// two factors in front, without constants.
 pub(super) fn log_scale(lambda: f64) -> f64 {
     0.125 * lambda + 0.5 * ln(lambda) + ln_polya_gamma_density(1.0 / lambda)
-}
-
-/// The lower triangle of a factor, row by row.
-pub(super) fn packed(factor: &Cholesky) -> Vec<f64> {
-    factor.lower().rows().enumerate().flat_map(|(i, row)| row[..=i].to_vec()).collect()
 }
 
 /// The number of rows of a triangle of this many numbers, if it is one.

@@ -200,8 +200,9 @@ impl State<Bm3kl> for Bm3klState {
     fn step(&mut self, method: &Bm3kl, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let settings = Settings::new(method, task.target)?;
         let stop = || control.stop().is_some();
-        let ground = self.ground.get_or_make(|| ground(task.stack()?, task.pool, &settings, self.scale))?;
         let sides = outcome(task).transposed();
+        let make = || ground(task.stack()?, task.pool, &settings, sides.n_rows(), self.scale);
+        let ground = self.ground.get_or_make(make)?;
         let margins = Margins::new(sides.n_rows(), &settings);
         let problem = Problem {
             stack: &ground.stack,
@@ -213,6 +214,7 @@ impl State<Bm3kl> for Bm3klState {
             scale: self.scale,
             distinct: &ground.distinct,
             fixed: ground.fixed.as_ref(),
+            there: ground.there,
             stop: &stop,
         };
         let mut chains = self.chains.clone();
@@ -355,7 +357,7 @@ impl Bm3klState {
         let stack = task.stack()?.unstoppable();
         let points = match &self.ground.0 {
             Some(ground) => ground.distinct.first().to_vec(),
-            None => ground(&stack, task.pool, settings, self.scale)?.distinct.first().to_vec(),
+            None => ground(&stack, task.pool, settings, settings.n_factors, self.scale)?.distinct.first().to_vec(),
         };
         let of = |field: fn(&Trace) -> &Extra| self.traces.iter().flat_map(|trace| field(trace).0.clone()).collect();
         let (amplitudes, factors) = (of(|trace| &trace.amplitudes), of(|trace| &trace.factors));
@@ -366,7 +368,7 @@ impl Bm3klState {
 }
 
 /// The distinct rows, the kernels between them, and the combined kernel if it is fixed: a pass or two.
-fn ground(stack: &Stack, pool: &Pool, settings: &Settings, scale: f64) -> Result<Ground> {
+fn ground(stack: &Stack, pool: &Pool, settings: &Settings, n_functions: usize, scale: f64) -> Result<Ground> {
     let even = Matrix::from_fn(stack.n_kernels(), 1, |_, _| scale / stack.n_kernels() as f64);
     let mean = |stack: &Stack| Ok::<_, Error>(stack.combine(&even, pool)?.remove(0));
     let distinct = match settings.prior {
@@ -376,7 +378,10 @@ fn ground(stack: &Stack, pool: &Pool, settings: &Settings, scale: f64) -> Result
     let of_points = distinct.n() < stack.n_rows();
     let stack = if of_points { stack.view(distinct.first())?.compact(pool)? } else { stack.clone() };
     let fixed = if settings.learned { None } else { Some(mean(&stack)?) };
-    Ok(Ground { distinct, stack, fixed })
+    // Each chain holds the factors of the start and the end of a move, and those of a step between.
+    let count = 4 + 3 * settings.chains * n_functions;
+    let there = settings.prior == FunctionPrior::Gp && stack.pays_there(pool) && stack.factors_there(count, pool)?;
+    Ok(Ground { distinct, stack, fixed, there })
 }
 
 /// Rejects runs that would not fit in memory: each chain holds the kernel and its factors at the start and the end of a

@@ -78,6 +78,7 @@ pub(super) struct World {
     margin: Matrix,
     pub(super) scale: f64,
     distinct: Distinct,
+    there: bool,
 }
 
 impl World {
@@ -93,7 +94,7 @@ impl World {
         };
         let between = stack.view(distinct.first()).unwrap().compact(&pool).unwrap();
         let rows = rows.to_vec();
-        World { rows, stack, between, pool, settings, margin: sign.clone(), sign, scale: 1.0, distinct }
+        World { rows, stack, between, pool, settings, margin: sign.clone(), sign, scale: 1.0, distinct, there: false }
     }
 
     /// Rows 3 and 4 equal row 1, row 5 equals row 0.
@@ -122,6 +123,7 @@ impl World {
             scale: self.scale,
             distinct: &self.distinct,
             fixed: None,
+            there: self.there,
             stop: &|| false,
         }
     }

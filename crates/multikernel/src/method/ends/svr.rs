@@ -56,8 +56,7 @@ impl SvrModel {
 impl Predict for SvrModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
-        let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
-        self.coef.decisions(&gram, &self.bias, pool)
+        self.coef.decisions_on(input.stack()?, weights, &self.bias, pool)
     }
 
     fn points(&self) -> &[usize] {

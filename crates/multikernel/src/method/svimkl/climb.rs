@@ -305,6 +305,10 @@ impl Objective<'_> {
     ) -> Result<Cholesky> {
         let full = if let Some(rows) = passes.elsewhere {
             self.with_penalty(rows.curvature(x, &basis.means)?, &basis.means)?
+        } else if self.points.len() < self.loss.n_rows()
+            && let Some(there) = self.curvature_there(basis, passes)?
+        {
+            there
         } else if self.loss.n_rows() > BLOCK && self.points.len() < self.loss.n_rows() {
             self.curvature_by_blocks(basis, BLOCK, stop)?
         } else {
@@ -347,6 +351,17 @@ impl Objective<'_> {
             }
         }
         Ok(full)
+    }
+
+    /// The same on the pool's device, if it can; with landmarks, where no kernel is clipped.
+    fn curvature_there(&self, basis: &Basis, passes: &Passes<'_>) -> Result<Option<Matrix>> {
+        let weights = Matrix::from_vec(basis.means.len(), 1, basis.means.clone())?;
+        let Some(mut full) = passes.forward.scaled_square_there(&weights, &basis.curvature, self.pool)? else {
+            return Ok(None);
+        };
+        let between = self.stack.between(&self.points, &self.points)?.combine(&weights, self.pool)?.remove(0);
+        f64::add_scaled(2.0 * self.lambda, between.data(), full.data_mut());
+        Ok(Some(full))
     }
 
     /// The same as a sum over blocks of rows, so that no matrix grows with their number. No kernel is clipped here: that

@@ -88,8 +88,7 @@ impl FunctionsModel {
         let used = self.kernels().unwrap_or_default();
         if self.clipped.is_empty() {
             let weights: Vec<f64> = used.iter().map(|&m| self.weights[m]).collect();
-            let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
-            return self.coef.decisions(&gram, &self.bias, pool);
+            return self.coef.decisions_on(input.stack()?, weights, &self.bias, pool);
         }
         let (coef, count) = (self.coef.to_matrix(), self.bias.len());
         let vectors = Matrix::from_fn(coef.n_rows(), used.len() * count, |i, k| {

@@ -57,6 +57,8 @@ impl std::fmt::Debug for Model {
 
 /// Bytes of kernel values, or of dense rows, held at a time during prediction.
 const BATCH_BYTES: usize = 64 << 20;
+/// The same with a device, whose calls have to be long, and the most rows.
+const BATCH_THERE: (usize, usize) = (512 << 20, 1 << 16);
 
 impl Model {
     /// Class names; predictions are indices into them.
@@ -240,7 +242,8 @@ impl Model {
         let points = self.points(samples)?;
         let n = points.n_points();
         let per_row = 8 * self.kept.points.n_points().max(points.features().n_cols()).max(1);
-        let size = (BATCH_BYTES / per_row).clamp(1, 4096);
+        let (bytes, most) = if pool.device().is_some() { BATCH_THERE } else { (BATCH_BYTES, 4096) };
+        let size = (bytes / per_row).clamp(1, most);
         for start in (0..n).step_by(size) {
             if stop() {
                 return Err(Error::Stopped(format!("stopped after {start} of {n} rows were predicted")));

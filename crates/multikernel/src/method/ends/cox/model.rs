@@ -69,8 +69,7 @@ impl CoxModel {
 impl Predict for CoxModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
-        let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
-        self.coef.decisions(&gram, &[0.0], pool)
+        self.coef.decisions_on(input.stack()?, weights, &[0.0], pool)
     }
 
     fn points(&self) -> &[usize] {

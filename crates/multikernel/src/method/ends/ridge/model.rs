@@ -123,8 +123,8 @@ impl HeldOut {
 
 impl Predict for RidgeModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        let gram = input.stack()?.combine(&self.used()?, pool)?.remove(0);
-        self.coef.decisions(&gram, &vec![0.0; self.coef.n_decisions()], pool)
+        let bias = vec![0.0; self.coef.n_decisions()];
+        self.coef.decisions_on(input.stack()?, self.used()?.into_data(), &bias, pool)
     }
 
     fn points(&self) -> &[usize] {
