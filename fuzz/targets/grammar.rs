@@ -23,7 +23,7 @@ fuzz_target!(|text: &str| {
     let names: Vec<String> = ["a", "b", "rna:c", "rna:d"].map(String::from).to_vec();
     let views = [View { name: "rna".into(), columns: 2..4 }];
     let rows = Matrix::from_fn(3, 4, |i, j| (i * 4 + j) as f64).into();
-    if let Ok(kernels) = bank.resolve(&Layout { names: &names, views: &views }, &rows) {
+    if let Ok(kernels) = bank.resolve(&Layout { names: &names, views: &views, medians: &[], units: None, encoded: None }, &rows) {
         for kernel in kernels {
             assert_eq!(kernel.to_string().parse::<Kernel>().expect("what it prints"), kernel);
         }

@@ -4,19 +4,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use multikernel::data::{Gram, MissingLabels, ReadOptions, Samples, ViewSource, labelled, read_matrix, read_views};
-
+use multikernel_fuzz::written;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&how, content)) = bytes.split_first() else { return };
     // Files end at a byte that no text has.
     let mut parts = content.split(|&byte| byte == 0xff);
-    let folder = std::env::temp_dir().join(format!("multikernel-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for the files");
-    let mut path = |name: &str| {
-        let path = folder.join(name);
-        std::fs::write(&path, parts.next().unwrap_or_default()).expect("files can be written");
-        path.display().to_string()
-    };
+    let mut path = |name: &str| written(name, parts.next().unwrap_or_default());
     let views = ["a", "b"].map(|name| ViewSource { name: name.into(), source: path(&format!("{name}.csv")) });
     let labels = path("labels.csv");
     let mut options = ReadOptions::default();

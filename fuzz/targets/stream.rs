@@ -17,8 +17,8 @@ impl Read for Trickle<'_> {
     }
 }
 
-/// Values as bits, labels, lines and errors of the whole stream, or the error that ends it.
-fn drain(reader: impl Read, options: &ReadOptions) -> Result<(Vec<u64>, Vec<String>, Vec<u64>, Vec<String>), String> {
+/// Values as bits, texts as they are (codes count from the batch), labels, lines and errors of the whole stream, or the error that ends it.
+fn drain(reader: impl Read, options: &ReadOptions) -> Result<(Vec<String>, Vec<String>, Vec<u64>, Vec<String>), String> {
     let (mut values, mut labels, mut lines, mut errors) = (vec![], vec![], vec![], vec![]);
     let text = |error: Error| error.to_string();
     let mut stream = RowStream::open(reader, "f", options).map_err(text)?;
@@ -28,7 +28,11 @@ fn drain(reader: impl Read, options: &ReadOptions) -> Result<(Vec<u64>, Vec<Stri
         let n = rows.lines.len();
         assert!(n > 0 && rows.labels.len() == n && rows.samples.n_samples() == n);
         let dense = rows.samples.features().to_dense().map_err(text)?.into_owned();
-        values.extend(dense.data().iter().map(|value| value.to_bits()));
+        let cell = |i: usize, j: usize| match rows.samples.text(i, j) {
+            Some(text) => text.to_string(),
+            None => format!("{:x}", dense.get(i, j).to_bits()),
+        };
+        values.extend((0..n).flat_map(|i| (0..dense.n_cols()).map(move |j| (i, j))).map(|(i, j)| cell(i, j)));
         labels.extend(rows.labels);
         lines.extend(rows.lines);
         batch = stream.next(3, OnError::Skip(&mut skip)).map_err(text)?;

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use libfuzzer_sys::fuzz_target;
 use multikernel::data::{ReadOptions, read_from};
+use multikernel_fuzz::catch_inside;
 
 fn compressed(text: &[u8]) -> Vec<u8> {
     let mut file = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
@@ -13,6 +14,7 @@ fn compressed(text: &[u8]) -> Vec<u8> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
+    catch_inside();
     let Some((&how, content)) = bytes.split_first() else { return };
     let mut options = ReadOptions::default();
     options.memory = Some(1 << 24);

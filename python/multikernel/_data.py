@@ -324,6 +324,8 @@ def rows_of(X: Any, names: list[str] | None, views: ViewColumns | None) -> _core
 
 def _grouped(values: Any, names: list[str] | None, views: ViewColumns) -> tuple[Any, list[str], list[tuple[str, int, int]]]:
     """Columns in the order of their views; those of no view come last."""
+    if not isinstance(views, Mapping):
+        raise TypeError(f"views must map names to columns, such as {{'rna': slice(0, 30)}}, got {views!r}")
     names = names or [f"x{j + 1}" for j in range(values.shape[1])]
     order: list[int] = []
     spans = []

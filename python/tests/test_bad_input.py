@@ -71,6 +71,7 @@ CASES = {
     "Grams of other rows": (lambda: grams().predict(mk.stack(K[:2, :5], K[:2, :5])), "20"),
     "fewer Grams": (lambda: grams().predict(mk.stack(K)), "kernels"),
     "shapes of Grams differ": (lambda: mk.stack(K, K[:5]), "shape"),
+    "views that are no mapping": (lambda: mk.MKLClassifier("average", views=3).fit(X, y), "views must map names to columns"),
     "view without columns": (lambda: mk.MKLClassifier("average", views={"a": []}).fit(X, y), "no columns"),
     "view of an absent column": (lambda: mk.MKLClassifier("average", views={"v": ["z"]}).fit(frame, y), "'z'"),
     "column in two views": (lambda: mk.MKLClassifier("average", views={"v": ["a"], "w": ["a"]}).fit(frame, y), "another view"),

@@ -789,6 +789,14 @@ fn version() -> &'static str {
     &WITH_COMMIT
 }
 
+/// Lets options take negative numbers: `--seed -1` is then a wrong value of `--seed`, not an unknown flag.
+fn with_negative_values(command: clap::Command) -> clap::Command {
+    let takes_values = |arg: &clap::Arg| !arg.is_positional() && arg.get_action().takes_values();
+    command
+        .mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg })
+        .mut_subcommands(with_negative_values)
+}
+
 /// The command with the names of the registry's methods in its help and completions.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
@@ -810,7 +818,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)));
     let compared = "Methods to compare [default: majority,average,auto]";
-    shorten(command)
+    shorten(with_negative_values(command))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(compared)))
         .mut_subcommand("search", |command| {
             command

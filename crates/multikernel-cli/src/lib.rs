@@ -50,6 +50,7 @@ use args::{Cli, Command, Datasets, DatasetsCommand};
 
 /// Runs the command line with the methods of a registry. Exit status: 0, or 2 after an error.
 pub fn main(registry: Registry) -> ExitCode {
+    stop::survive_size_limits();
     let matches = args::command(&registry).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let found = run(cli, &registry);

@@ -47,6 +47,9 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
                 "the model predicts times to an event: risks, and with --at TIME the probability to be without it by then"
             );
         }
+        if let Some(time) = args.at.iter().find(|time| !(time.is_finite() && **time >= 0.0)) {
+            bail!("--at {time}: must be finite and not negative");
+        }
         let risks = times.risks_in(&rows, &pool)?;
         columns.0.push(("risk".into(), risks.into_iter().map(number).collect()));
         let survival = times.survival_in(&rows, &args.at, &pool)?;

@@ -29,6 +29,15 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Makes a write past `ulimit -f` an error, as on a full disk, which would else end the program and leave half a file.
+pub(crate) fn survive_size_limits() {
+    #[cfg(unix)]
+    // SAFETY: nothing else runs yet, and ignoring a signal calls no code of ours.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
 /// Claims files for writing until the program ends.
 pub(crate) fn claim<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<()> {
     for path in paths {

@@ -194,6 +194,16 @@ fn forged_checkpoint_is_refused_or_resumed() {
 }
 
 #[test]
+fn forged_tangents_are_refused_or_resumed() {
+    let data = bundled("sonar").unwrap().select(&(0..208).step_by(4).collect::<Vec<_>>());
+    let names = ["solver.constants", "solver.slopes", "solver.last", "solver.lower", "n_steps"];
+    let names = names.map(|name| format!("state.{name}"));
+    for method in ["silp", "level"] {
+        forge_checkpoint(method, &data, &names.each_ref().map(String::as_str));
+    }
+}
+
+#[test]
 fn forged_checkpoints_of_the_bayesian_methods_are_refused_or_resumed() {
     let data = bundled("glass6").unwrap();
     let data = data.select(&(0..214).step_by(4).collect::<Vec<_>>());

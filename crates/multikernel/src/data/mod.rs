@@ -31,6 +31,7 @@ pub use read::{
     read_from, read_matrix, samples_of_columns,
 };
 pub use sets::{BundledSet, bundled, bundled_sets, circles, load, moons, separable};
+pub(crate) use split::MAX_REPEATS;
 pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};
 pub(crate) use table::Standard;
 pub use table::{

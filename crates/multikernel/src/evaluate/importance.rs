@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::protocol::LEVEL;
 use super::student::quantile;
 use super::times::concordances;
-use crate::data::{Dataset, Samples, Target, Times};
+use crate::data::{Dataset, MAX_REPEATS, Samples, Target, Times};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -99,6 +99,9 @@ pub fn importance(
             "repeats",
             format!("{n_repeats} permutations of {n} rows; give at least one, and two rows"),
         ));
+    }
+    if n_repeats > MAX_REPEATS {
+        return Err(Error::param("repeats", format!("must be at most {MAX_REPEATS}, got {n_repeats}")));
     }
     let truth = Truth::of(model, rows)?;
     let sets = sets(of, samples)?;
@@ -312,6 +315,17 @@ mod tests {
         let signal = (0..n).map(|i| values[2 * i]).collect();
         let table = Matrix::from_vec(n, 2, values).unwrap();
         (Samples::new(table, vec!["signal".into(), "noise".into()]).unwrap(), signal)
+    }
+
+    #[test]
+    fn permutations_without_end_are_refused() {
+        let set = rows(20, 1);
+        let model = Plan::new("svm").unwrap().kernels("gaussian(2)").unwrap().train(&set).unwrap();
+        let found = importance(&model, &set, &ImportanceOf::Columns, usize::MAX, 0, &Pool::new(1).unwrap());
+        assert_eq!(
+            found.unwrap_err().to_string(),
+            format!("parameter repeats: must be at most 10000, got {}", usize::MAX)
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::numbers::NumberMetrics;
 use super::protocol::{Cut, Protocol};
 use super::result::{Evaluation, Fold, NumberFold, TimeFold};
 use super::times::TimeMetrics;
-use crate::data::Dataset;
+use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::file::{self, Codec, Kind, Record, record};
 use crate::linalg::Matrix;
@@ -140,8 +140,36 @@ struct Part {
 
 impl Part {
     fn check(&self, of: &SplitEvaluation<'_>) -> Result<()> {
-        let fits = self.plan < of.cut.plans.len() && self.fold.split < of.cut.splits.len() && self.sizes.len() == 2;
+        let has_place = self.plan < of.cut.plans.len() && self.fold.split < of.cut.splits.len();
+        let fits = has_place && self.fits(of);
         if fits { Ok(()) } else { Err(Error::input("a part has no place in this evaluation; run it anew")) }
+    }
+
+    /// Whether its lists are those of the rows, classes and kernels of its split.
+    fn fits(&self, of: &SplitEvaluation<'_>) -> bool {
+        let (sizes, rows) = of.cut.sizes(self.fold.split);
+        let (target, n_classes) = of.cut.target();
+        let (fold, n, p) = (&self.fold, rows.len(), self.kernel_names.len());
+        let is_shaped = |found: &Matrix, n_cols: usize| [found.n_rows(), found.n_cols()] == [n, n_cols];
+        let answers = match target {
+            Target::Classes => {
+                let probabilities = fold.probabilities.as_ref().is_none_or(|found| is_shaped(found, n_classes));
+                let codes = fold.predicted.len() == n && fold.predicted.iter().all(|&code| code < n_classes);
+                codes && probabilities && fold.metrics.confusion.len() == n_classes && fold.numbers.is_none()
+            }
+            Target::Numbers(numbers) => fold.numbers.as_ref().is_some_and(|found| {
+                let spread = found.deviations.as_ref().is_none_or(|spread| is_shaped(spread, numbers.n_targets()));
+                is_shaped(&found.predicted, numbers.n_targets()) && spread
+            }),
+            Target::Times(_) => fold.times.as_ref().is_some_and(|found| found.risks.len() == n),
+        };
+        let of_kernels = |list: &Option<Vec<f64>>| list.as_ref().is_none_or(|list| list.len() == p);
+        answers
+            && sizes == self.sizes[..]
+            && *fold.rows == *rows
+            && of_kernels(&fold.weights)
+            && of_kernels(&fold.shares)
+            && self.views.iter().flat_map(|view| &view.kernels).all(|&m| m < p)
     }
 }
 
@@ -229,6 +257,10 @@ impl Codec for Fold {
         let figures: [f64; 12] = fixed(common.figures)?;
         let maybe = |value: f64| Some(value).filter(|value| !value.is_nan());
         let n = common.confusion.len().isqrt();
+        let total = common.confusion.iter().try_fold(0u64, |sum, &count| sum.checked_add(count));
+        if n * n != common.confusion.len() || total.is_none() {
+            return Err(Error::input("a part's counts of classes are no square table; run it anew"));
+        }
         let mut metrics = Metrics::of_confusion(common.confusion.chunks(n.max(1)).map(<[u64]>::to_vec).collect());
         [
             metrics.accuracy,

@@ -115,6 +115,24 @@ impl<'a> Cut<'a> {
         }
     }
 
+    /// What is predicted, and the number of classes if they are.
+    pub(super) fn target(&self) -> (&Target, usize) {
+        let tested = if let Protocol::Test(test) = self.protocol { test } else { self.data };
+        (&tested.target, tested.labels.n_classes())
+    }
+
+    /// The numbers of training and test rows of a split, and which the latter are.
+    pub(super) fn sizes(&self, split: usize) -> ([usize; 2], Vec<usize>) {
+        let parts = &self.splits[split];
+        match self.protocol {
+            Protocol::Test(test) => {
+                let n = test.samples.n_samples();
+                ([self.data.samples.n_samples(), n], (0..n).collect())
+            }
+            _ => ([parts.train.len(), parts.test.len()], parts.test.clone()),
+        }
+    }
+
     /// Some plans, one after another, on one split.
     pub(super) fn run(
         &self,

@@ -7,11 +7,11 @@
 
 mod container;
 mod disk;
+#[cfg(any(test, fuzzing))]
+pub mod forge;
 mod record;
 
 pub use container::{FORMAT_VERSION, Kind, bytes, check_replaceable, parse, read, write};
 pub use disk::{Claim, check_writable, claim, is_same, write_atomic};
-#[cfg(test)]
-pub(crate) use record::Array;
 pub use record::{Cache, Codec, Field, Record};
 pub(crate) use record::{codes, record};

@@ -1,5 +1,5 @@
 //! Model files and checkpoints with right checksums and any content: an error or a result, never a panic. Mutations know
-//! the structure: arrays are cut, reshaped, swapped and filled with odd numbers, values replaced and texts disturbed.
+//! the structure ([`crate::file::forge`]); `fuzz/run forged` lets a fuzzer choose them.
 //!
 //! `HOSTILE_RUNS=N` sets the number of mutations of each file, `HOSTILE_SEED` where they begin.
 
@@ -9,144 +9,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use serde_json::{Value, json};
-
-use crate::data::{Dataset, Samples, bundled};
+use crate::data::{Dataset, Labels, Numbers, Samples, Times, bundled};
 use crate::dist::Rng;
-use crate::file::{self, Array, Kind, Record};
+use crate::error::Result;
+use crate::evaluate::{Protocol, SplitEvaluation};
+use crate::file::forge::mutate;
+use crate::file::{self, Kind, Record};
 use crate::linalg::Matrix;
-use crate::plan::{Model, Online, OnlineOptions, PartsBy, Plan, Registry, Session};
+use crate::plan::{Model, Online, OnlineOptions, Partitions, PartsBy, Plan, Registry, Session, answer};
 use crate::pool::Pool;
 use crate::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
-fn below(rng: &mut Rng, n: usize) -> usize {
-    ((rng.uniform() * n as f64) as usize).min(n.saturating_sub(1))
-}
-
-const FLOATS: [f64; 13] =
-    [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 0.5, 1e308, -1e308, 1e-320, 1e16, 3.0];
-
-fn odd_word(rng: &mut Rng, length: usize) -> u64 {
-    let words =
-        [0, 1, 2, 3, length as u64, (length as u64).wrapping_sub(1), 1 << 20, 1 << 32, 1 << 53, 1 << 63, u64::MAX];
-    words[below(rng, words.len())]
-}
-
-/// A list with some of it gone, doubled or out of order.
-fn disturbed<T: Clone>(rng: &mut Rng, list: &mut Vec<T>) {
-    let n = list.len();
-    match below(rng, 5) {
-        0 => list.clear(),
-        1 => list.truncate(below(rng, n.max(1))),
-        2 => list.extend(list.clone()),
-        3 => list.reverse(),
-        _ if n > 0 => drop(list.remove(below(rng, n))),
-        _ => {}
-    }
-}
-
-fn change_array(rng: &mut Rng, array: &mut Array) {
-    let is_content = rng.uniform() < 0.5;
-    match array {
-        Array::F64 { data, .. } if is_content && !data.is_empty() => {
-            let (at, value) = (below(rng, data.len()), FLOATS[below(rng, FLOATS.len())]);
-            if rng.uniform() < 0.2 { data.fill(value) } else { data[at] = value }
-        }
-        Array::U64 { data, .. } if is_content && !data.is_empty() => {
-            let (at, value) = (below(rng, data.len()), odd_word(rng, data.len()));
-            if rng.uniform() < 0.2 { data.fill(value) } else { data[at] = value }
-        }
-        Array::F64 { shape, data } => change_shape(rng, shape, data, 1.0),
-        Array::U64 { shape, data } => change_shape(rng, shape, data, 1),
-    }
-}
-
-fn change_shape<T: Clone>(rng: &mut Rng, shape: &mut Vec<usize>, data: &mut Vec<T>, one: T) {
-    match below(rng, 6) {
-        0 => shape.reverse(),
-        1 => *shape = vec![data.len()],
-        2 => *shape = vec![1, data.len()],
-        3 => {
-            // No values, but a length: as many rows as the file may state.
-            data.clear();
-            *shape = vec![[0, 1, 1000][below(rng, 3)], 0];
-        }
-        4 => {
-            disturbed(rng, data);
-            *shape = vec![data.len()];
-        }
-        _ => {
-            let n_cols = shape.get(1).copied().unwrap_or(1).max(1);
-            let n_rows = data.len() / n_cols + below(rng, 3);
-            data.resize(n_rows * n_cols, one);
-            *shape = if shape.len() == 2 { vec![n_rows, n_cols] } else { vec![data.len()] };
-        }
-    }
-}
-
-fn change_value(rng: &mut Rng, value: &mut Value) {
-    match value {
-        Value::Array(list) if rng.uniform() < 0.5 => disturbed(rng, list),
-        Value::Array(list) if !list.is_empty() => {
-            let at = below(rng, list.len());
-            change_value(rng, &mut list[at]);
-        }
-        Value::Object(map) if !map.is_empty() => {
-            let at = below(rng, map.len());
-            if let Some((_, value)) = map.iter_mut().nth(at) {
-                change_value(rng, value);
-            }
-        }
-        Value::String(text) if rng.uniform() < 0.8 => {
-            let bits = ["9", "-", ":", "(", ")", "[", "]", " on ", "=", ",", "1e999", "99999999999999999999", "\u{0}"];
-            let mut letters: Vec<String> = text.chars().map(String::from).collect();
-            let (at, bit) = (below(rng, letters.len() + 1), bits[below(rng, bits.len())]);
-            if rng.uniform() < 0.5 || at >= letters.len() {
-                letters.insert(at, bit.into());
-            } else {
-                letters[at] = bit.into();
-            }
-            *text = letters.concat();
-        }
-        _ => {
-            let odd = [
-                json!(null),
-                json!(0),
-                json!(u64::MAX),
-                json!(-1),
-                json!(1.5),
-                json!(""),
-                json!("x"),
-                json!([]),
-                json!(true),
-            ];
-            *value = odd[below(rng, odd.len())].clone();
-        }
-    }
-}
-
-/// Changes one to three things in a record, among those whose names start with `prefix`.
-fn mutate(rng: &mut Rng, record: &mut Record, prefix: &str) {
-    for _ in 0..=below(rng, 3) {
-        let arrays: Vec<String> = record.arrays.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
-        let values: Vec<String> = record.values.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
-        let at = below(rng, arrays.len() + values.len());
-        match (arrays.get(at), values.get(at.wrapping_sub(arrays.len()))) {
-            (Some(name), _) if rng.uniform() < 0.1 => {
-                let other = record.arrays[&arrays[below(rng, arrays.len())]].clone();
-                record.arrays.insert(name.clone(), other);
-            }
-            (Some(name), _) if rng.uniform() < 0.05 => drop(record.arrays.remove(name)),
-            (Some(name), _) => change_array(rng, record.arrays.get_mut(name).unwrap()),
-            (_, Some(name)) if rng.uniform() < 0.05 => drop(record.values.remove(name)),
-            (_, Some(name)) => change_value(rng, record.values.get_mut(name).unwrap()),
-            _ => {}
-        }
-    }
 }
 
 /// Panics found, by their first line, each with how it was reached.
@@ -333,4 +208,97 @@ fn mutated_checkpoints_are_refused_or_resumed() {
     }
     assert!(only.is_some() || n_methods > 10, "{n_methods} methods have checkpoints");
     faults.none(n_runs);
+}
+
+/// Three ways to cut a set: classes, numbers and times, as far as `times` are wanted.
+fn small_sets(times: bool) -> Vec<Dataset> {
+    let mut rng = Rng::new(7, 0);
+    let samples =
+        Samples::unnamed(Matrix::from_fn(24, 2, |i, j| rng.uniform() + f64::from(u8::from(i % 2 == j)))).unwrap();
+    let labels: Vec<String> = (0..24).map(|i| format!("c{}", i % 2)).collect();
+    let numbers = Numbers::one("y", (0..24).map(|i| f64::from(i % 5)).collect()).unwrap();
+    let ends = Times::new((0..24).map(|i| f64::from(i) + 1.0).collect(), (0..24).map(|i| i % 3 > 0).collect()).unwrap();
+    let mut sets = vec![
+        Dataset::new("rows", samples.clone(), Labels::new(&labels).unwrap()).unwrap(),
+        Dataset::of_numbers("rows", samples.clone(), numbers).unwrap(),
+    ];
+    sets.extend(times.then(|| Dataset::of_times("rows", samples, ends).unwrap()));
+    sets
+}
+
+#[test]
+fn mutated_parts_of_an_evaluation_are_refused_or_joined() {
+    let (runs, first, pool) = (number("HOSTILE_RUNS", 150), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
+    let mut faults = Faults::default();
+    for data in small_sets(true) {
+        let plans = [Plan::new("evidence").unwrap().kernels("gaussian(1, 2), linear").unwrap()];
+        let cut = SplitEvaluation::new(&data, &plans, &Protocol::Folds(2), 0).unwrap();
+        let mut silent = Silent;
+        let mut session = Session::new(&pool, &mut silent);
+        let parts: Vec<Vec<u8>> =
+            cut.parts().into_iter().map(|(plan, split)| cut.run(plan, split, &mut session).unwrap()).collect();
+        assert!(cut.join(&parts).is_ok());
+        for seed in first..first + runs {
+            let (mut rng, mut parts) = (Rng::new(seed, 37), parts.clone());
+            let mut record = file::parse(Path::new("part"), &parts[1], Kind::Part).unwrap();
+            mutate(&mut rng, &mut record, "");
+            let Ok(bytes) = file::bytes(Kind::Part, &record) else { continue };
+            parts[1] = bytes;
+            let joined = || cut.join(&parts).map(|found| crate::report::evaluation_text(&found));
+            faults.watch(|| format!("part HOSTILE_SEED={seed}"), || drop(joined()));
+        }
+    }
+    faults.none(3 * runs);
+}
+
+/// Two partitions, one of which changes an answer, or is asked a changed question.
+struct Changing<'a> {
+    halves: Vec<Dataset>,
+    pool: &'a Pool,
+    rng: Rng,
+    /// The question that is changed, and whether its answer is instead.
+    at: (usize, bool),
+    asked: usize,
+}
+
+impl Partitions for Changing<'_> {
+    fn ask(&mut self, setup: &[u8], request: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let (is_now, is_answer) = (self.at.0 == self.asked, self.at.1);
+        self.asked += 1;
+        for (number, rows) in self.halves.iter().enumerate() {
+            let mut changed = |bytes: &[u8]| -> Result<Vec<u8>> {
+                let mut record = file::parse(Path::new("message"), bytes, Kind::Partition)?;
+                mutate(&mut self.rng, &mut record, "content");
+                file::bytes(Kind::Partition, &record)
+            };
+            let is_here = is_now && number == 1;
+            let setup = if is_here && !is_answer { changed(setup)? } else { setup.to_vec() };
+            let request = if is_here && !is_answer { changed(request)? } else { request.to_vec() };
+            let found = answer(&setup, &request, number, rows, self.pool)?;
+            take(&if is_here && is_answer { changed(&found)? } else { found })?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn mutated_messages_of_partitions_are_refused_or_answered() {
+    let (runs, first, pool) = (number("HOSTILE_RUNS", 200), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
+    let mut faults = Faults::default();
+    for data in small_sets(false) {
+        for method in ["mklr", "svimkl"] {
+            let plan = Plan::new(method).unwrap().kernels("gaussian(1), linear").unwrap();
+            let plan = plan.set("landmarks", "4").unwrap().set("iterations", "3").unwrap();
+            for seed in first..first + runs {
+                let halves =
+                    vec![data.select(&(0..12).collect::<Vec<_>>()), data.select(&(12..24).collect::<Vec<_>>())];
+                let at = ((seed / 2 % 5) as usize, seed % 2 == 0);
+                let mut changing = Changing { halves, pool: &pool, rng: Rng::new(seed, 41), at, asked: 0 };
+                let how = || format!("{method} HOSTILE_SEED={seed}");
+                let mut train = || plan.train_partitions("rows", &mut changing, &mut Session::new(&pool, &mut Silent));
+                faults.watch(how, || drop(train()));
+            }
+        }
+    }
+    faults.none(4 * runs);
 }

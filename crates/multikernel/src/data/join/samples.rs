@@ -51,6 +51,8 @@ pub(super) struct Join {
     pub(super) rows: Vec<Vec<Option<usize>>>,
     pub(super) labels: Option<Vec<String>>,
     pub(super) label_name: Option<String>,
+    /// The file with the labels, if it is one of its own.
+    label_source: Option<String>,
     /// What a labels file has to be predicted of each sample; empty if classes are.
     pub(super) targets: Vec<Vec<f64>>,
     pub(super) groups: Option<Vec<String>>,
@@ -191,6 +193,7 @@ impl Join {
             rows,
             labels: None,
             label_name: None,
+            label_source: None,
             targets: vec![],
             groups: None,
             group_name: None,
@@ -200,7 +203,7 @@ impl Join {
             join.notes = given.notes.iter().map(|note| format!("{}: {note}", given.source).into()).collect();
             (join.labels, join.label_name) = (Some(given.labels), given.label_name);
             (join.groups, join.group_name) = (given.groups, given.group_name);
-            join.targets = given.targets;
+            (join.targets, join.label_source) = (given.targets, Some(given.source));
         }
         join.notes.extend(notes);
         join
@@ -343,7 +346,7 @@ impl Join {
         }
         let mut table = Table {
             name,
-            source,
+            source: self.label_source.unwrap_or_else(|| source.clone()),
             samples,
             labels: self.labels,
             label_name: self.label_name,
@@ -357,8 +360,9 @@ impl Join {
             columns: vec![],
             notes,
         };
+        // What is wrong with labels is wrong in their file.
         check_classes(&mut table, options)?;
-        Ok(table)
+        Ok(Table { source, ..table })
     }
 
     /// The views side by side: sparse if all of them are and no sample lacks one, as sparse rows have no missing

@@ -1040,3 +1040,11 @@ fn a_target_that_cannot_be_read_is_named_by_line_and_column() {
     let set = folder.read(&["a=a.csv"], Some("holed.csv"), &timed(&["missing=drop"])).unwrap();
     assert_eq!(set.into_times("days", "died").unwrap().samples.ids().unwrap(), ["s1"]);
 }
+
+#[test]
+fn labels_that_are_no_classes_are_those_of_their_file() {
+    let rows = |name: &str| (0..40).fold(format!("id,{name}\n"), |text, i| text + &format!("s{i},{}.5\n", i * 7));
+    let folder = Folder::new(&[("a.csv", &rows("a")), ("labels.csv", &rows("b"))]);
+    let message = folder.message(&["a=a.csv"], Some("labels.csv"), &ReadOptions::default());
+    assert!(message.starts_with("labels.csv: the label column 'b' has 40 different numbers"), "{message}");
+}

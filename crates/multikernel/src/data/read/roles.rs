@@ -312,11 +312,15 @@ impl Columns<'_> {
     /// The column given as ids; else those named like ids, which are ids if their values are distinct; else the first
     /// if it has no name, the convention for row names.
     fn ids(&self, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
+        // What is to be predicted is no id, whatever it is called.
+        let targets: Vec<usize> =
+            self.options.targets().filter_map(|wanted| self.sought("target", wanted).ok()).collect();
+        let is_free = |j: usize| is_free(j) && !targets.contains(&j);
         let row_names = self.has_row_names() && is_free(0);
         let told = self.asked("id", self.options.id_column())?;
         let mut aside = Aside { id: told, maybe_ids: vec![], groups: None, left_out: vec![], notes: vec![] };
         if told.is_none() && self.options.wants_ids() {
-            let known = self.known_id(&is_free);
+            let known = self.known_id(is_free);
             if self.options.part.is_some() {
                 // Files are joined by the column named as an id; repeated ids are then an error.
                 aside.id = known;

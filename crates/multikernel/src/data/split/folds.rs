@@ -115,7 +115,7 @@ pub fn inner_folds(labels: &Labels, groups: Option<&[usize]>, k: usize, seed: u6
 }
 
 /// More splits than anyone needs; each stores all row numbers.
-const MAX_REPEATS: usize = 10_000;
+pub(crate) const MAX_REPEATS: usize = 10_000;
 
 /// `n_repeats` independent stratified splits with `round(train_fraction * n_samples)` training rows.
 ///

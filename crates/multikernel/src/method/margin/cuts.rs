@@ -175,6 +175,14 @@ fn on_simplex(x: &[f64]) -> Vec<f64> {
 impl<const LEVEL: bool> Descend for Cuts<LEVEL> {
     const FROM_ANY_WEIGHTS: bool = true;
 
+    fn fits(&self, n_kernels: Option<usize>) -> bool {
+        let Tangents { constants, slopes, last, .. } = &self.0;
+        match n_kernels {
+            Some(p) => last.len() == p && Some(slopes.len()) == constants.len().checked_mul(p),
+            None => constants.is_empty() && slopes.is_empty() && last.is_empty(),
+        }
+    }
+
     fn see(&mut self, point: &Point) {
         let half = 0.5 * dot(&point.weights, &point.slopes);
         self.0.constants.push(point.objective + half);

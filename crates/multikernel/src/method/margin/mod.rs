@@ -214,6 +214,10 @@ pub trait Descends: EndsInSvc {
 pub trait Descend: Codec + Clone + Send + 'static {
     /// Whether the weights of another run are a good start: not if a weight of 0 stays 0.
     const FROM_ANY_WEIGHTS: bool;
+    /// Whether a stored state is one of so many kernels after its first point, or, with none, one before it.
+    fn fits(&self, _n_kernels: Option<usize>) -> bool {
+        true
+    }
     /// Observes a point before its gap is computed.
     fn see(&mut self, _point: &Point) {}
     /// Upper bound on `J(d) - J*`, relative to `J(d)`.
@@ -292,10 +296,12 @@ impl<M: Descends> State<M> for Descent<M::Solver> {
     fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
         let problems = method.descent().problems(task)?;
         let (p, best) = (task.stack()?.n_kernels(), &self.run.best);
-        let fits = self.run.n_steps == 0
+        let is_begun = self.run.n_steps > 0;
+        let fits = !is_begun
             || [best.weights.len(), best.slopes.len()] == [p; 2]
                 && best.alpha.len() == problems.size()
                 && [best.bias.len(), best.missed.len()] == [problems.len(); 2];
+        let fits = fits && self.solver.fits(is_begun.then_some(p));
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }
 

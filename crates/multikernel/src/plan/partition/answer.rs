@@ -89,9 +89,17 @@ impl<'a> Partition<'a> {
         setup.params.iter().try_for_each(|(name, value)| params.set(name, value))?;
         let unable = || Error::input(format!("the method {} cannot be trained on partitions", setup.method));
         let families = Families::standard();
+        let kernels: Vec<Kernel> = setup.kernels.iter().map(|text| families.kernel(text)).collect::<Result<_>>()?;
+        let n_columns = setup.preprocessor.names().len();
+        let fits = setup.points.n_cols() == n_columns
+            && kernels.iter().all(|kernel| kernel.columns().end() <= n_columns && kernel.gram().is_none())
+            && setup.mean.len() == setup.scale.len();
+        if !fits {
+            return Err(Error::input("the question does not fit itself; all workers need the same version"));
+        }
         Ok(Partition {
             setup,
-            kernels: setup.kernels.iter().map(|text| families.kernel(text)).collect::<Result<_>>()?,
+            kernels,
             points: Points::from(&setup.points),
             method: params.method().by_partitions().ok_or_else(unable)?,
             pool,
@@ -128,6 +136,9 @@ impl<'a> Partition<'a> {
             Target::Numbers(numbers) => {
                 let standard = Standard { mean: self.setup.mean.clone(), scale: self.setup.scale.clone() };
                 let few = numbers.select(rows);
+                if few.n_targets() != standard.mean.len() {
+                    return Err(Error::input("the question is of another number of targets than the partition has"));
+                }
                 let given = Numbers::new(few.names().to_vec(), standard.apply(few.values()))?;
                 (Labels::strata(vec!["rows".into()], vec![0; rows.len()])?, Target::Numbers(given))
             }

@@ -276,6 +276,7 @@ impl Asked<'_, '_> {
         let mut hashes = vec![];
         self.ask(&packed(SUMMARY, setup)?, Record::default(), &mut |record| {
             let next = Summary::decode(&record)?;
+            next.check()?;
             hashes.push(next.hash().to_string());
             match &mut all {
                 None => all = Some(next),
@@ -300,7 +301,11 @@ impl Asked<'_, '_> {
         setup.put("classes", &classes.to_vec());
         setup.put("hashes", &self.hashes);
         let mut all = Picks::default();
-        self.ask(&packed(PICKS, setup)?, Record::default(), &mut |record| all.add(&Picks::decode(&record)?))?;
+        self.ask(&packed(PICKS, setup)?, Record::default(), &mut |record| {
+            let next = Picks::decode(&record)?;
+            next.check(summary)?;
+            all.add(&next)
+        })?;
         Ok(all)
     }
 

@@ -10,6 +10,13 @@ use crate::error::{Error, Result};
 use crate::file::{Record, record};
 use crate::linalg::Matrix;
 
+/// More rows than any partition has: sums of so many counts stay exact.
+const MOST_ROWS: usize = 1 << 48;
+
+fn unfit() -> Error {
+    Error::input("the answer of a partition does not fit the question; all workers need the same version")
+}
+
 record! {
     /// What is in partitions.
     #[derive(Clone, Debug)]
@@ -105,6 +112,18 @@ impl Summary {
         Ok(())
     }
 
+    /// Refuses an answer whose lists are not of its columns, or whose counts are not of its rows.
+    pub(super) fn check(&self) -> Result<()> {
+        let (d, n) = (self.names.len(), self.n_rows());
+        let fits = self.starts.len() == 2
+            && self.starts[0] == 0
+            && n <= MOST_ROWS
+            && [self.counts.len(), self.sums.len(), self.low.len(), self.high.len()] == [d; 4]
+            && self.counts.iter().all(|&count| count <= n)
+            && self.number_sums.len() == self.number_names.len();
+        if fits { Ok(()) } else { Err(unfit()) }
+    }
+
     pub(super) fn n_rows(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
     }
@@ -179,6 +198,10 @@ impl Picks {
         let (means, number_means): (Vec<f64>, Vec<f64>) = (setup.take("means")?, setup.take("number_means")?);
         let (starts, wanted): (Vec<usize>, Vec<usize>) = (setup.take("starts")?, setup.take("wanted")?);
         let samples = &partition.samples;
+        let n_numbers = partition.target.numbers().map_or(0, Numbers::n_targets);
+        if means.len() != samples.n_features() || number_means.len() != n_numbers {
+            return Err(Error::input("the question is of other columns than the partition has; train again"));
+        }
         let mut picks = Picks {
             shifts: vec![0.0; means.len()],
             squares: vec![0.0; means.len()],
@@ -194,6 +217,9 @@ impl Picks {
         let (Some(&start), Some(&end)) = (starts.get(number), starts.get(number + 1)) else {
             return Err(Error::input(format!("there is no partition {number}")));
         };
+        if end.checked_sub(start) != Some(samples.n_samples()) {
+            return Err(Error::input(format!("the question is of another number of rows than partition {number} has")));
+        }
         let here: Vec<usize> = wanted.iter().filter(|row| (start..end).contains(*row)).map(|row| row - start).collect();
         let mut row = vec![0.0; samples.n_features()];
         for &i in &here {
@@ -214,6 +240,16 @@ impl Picks {
             picks.targets.extend(labels.codes().iter().map(|&code| code as f64));
         }
         Ok(picks)
+    }
+
+    /// Refuses an answer whose lists are not of the columns and numbers asked for.
+    pub(super) fn check(&self, summary: &Summary) -> Result<()> {
+        let (d, t) = (summary.names().len(), summary.number_names().len());
+        let fits = [self.shifts.len(), self.squares.len()] == [d; 2]
+            && [self.number_shifts.len(), self.number_squares.len()] == [t; 2]
+            && self.targets.len().is_multiple_of(t.max(1))
+            && Some(self.rows.len()) == (self.targets.len() / t.max(1)).checked_mul(d);
+        if fits { Ok(()) } else { Err(unfit()) }
     }
 
     /// Adds the next partition.

@@ -319,15 +319,18 @@ impl<'a> Body<'a> {
         if self.n_features() == 1 {
             return;
         }
+        // A column that is to be predicted, or whose kind was told, is no id.
+        let is_told = |k: usize| self.roles.kinds.iter().any(|(j, _)| *j == self.columns[k].at);
         let texts = self
             .columns
             .iter()
             .position(|column| column.at == 0)
             .filter(|&k| !self.is_aside[k] && n_rows >= SOME_ROWS && self.columns[k].is_unique_text(n_rows))
             .filter(|&k| !self.columns[k].is_no_id(n_rows))
-            .filter(|&k| self.roles.kinds.iter().all(|(j, _)| *j != self.columns[k].at));
+            .filter(|&k| !is_told(k));
         let counts = || {
-            let is_count = |k: &usize| !self.is_aside[*k] && self.columns[*k].counts(n_rows) && n_rows >= MIN_ID_ROWS;
+            let is_free = |k: usize| !self.is_aside[k] && !is_told(k);
+            let is_count = |k: &usize| is_free(*k) && self.columns[*k].counts(n_rows) && n_rows >= MIN_ID_ROWS;
             (0..self.columns.len()).find(|k| self.roles.by_value == ByValue::All && is_count(k))
         };
         let Some(k) = texts.or_else(counts) else { return };

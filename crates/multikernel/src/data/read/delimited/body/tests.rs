@@ -283,6 +283,18 @@ fn ids_known_by_name_if_their_values_differ() {
 }
 
 #[test]
+fn what_is_to_be_predicted_is_no_id() {
+    let rows = rows("case,nr,event\n", 30, |i| format!("0.{i},{},{}", i + 1, i % 2));
+    for (target, event) in [("nr", Some("event")), ("nr", None), ("case", None)] {
+        let event = event.map(String::from);
+        let found = table(&rows, &ReadOptions { target: vec![target.into()], event, ..plain() });
+        assert!(found.samples.names().iter().any(|name| name == target), "{target}: {:?}", texts(&found.notes));
+    }
+    let told = ReadOptions { kinds: vec![("nr".into(), Kind::Number.into())], ..plain() };
+    assert!(table(&rows, &told).samples.names().contains(&"nr".to_string()));
+}
+
+#[test]
 fn ids_known_by_their_values() {
     let found = |text: &str, options: &ReadOptions| {
         let table = table(text, options);
