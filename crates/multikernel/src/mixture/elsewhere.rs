@@ -47,12 +47,13 @@ impl Codec for Offer {
         let (means, spreads): (Matrix, Matrix) = (record.take("means")?, record.take("spreads")?);
         let (k, d) = (ln_weights.len(), means.n_cols());
         let width = if shape == Shape::Full { d * (d + 1) / 2 } else { d };
-        if (means.n_rows(), spreads.n_rows(), spreads.n_cols()) != (k, k, width) {
+        let n_known: usize = record.take("n_known")?;
+        if (means.n_rows(), spreads.n_rows(), spreads.n_cols()) != (k, k, width) || n_known > k {
             return Err(misfit("the distributions offered do not fit together"));
         }
         let gaussian = |k: usize| Gaussian::of_parts(shape, means.row(k).to_vec(), spreads.row(k).to_vec());
         let gaussians = (0..k).map(gaussian).collect();
-        Ok(Offer { n_known: record.take("n_known")?, ln_weights, gaussians })
+        Ok(Offer { n_known, ln_weights, gaussians })
     }
 }
 

@@ -213,7 +213,9 @@ impl ByPartitions for Cik {
 
     fn sums(&self, request: &Record, block: &Task<'_>) -> Result<Record> {
         let pass = Pass::decode(request)?;
-        if pass.machines.0.len() != pass.offer.n_known() {
+        let (d, n_outputs) = (block.rows()?.n_cols(), block.n_outputs());
+        let fits = |machine: &Machine| machine.is_in_training() && machine.check(d, n_outputs).is_ok();
+        if pass.machines.0.len() != pass.offer.n_known() || !pass.machines.0.iter().all(fits) {
             return Err(Error::input("a request does not fit the partition; all workers need the same version"));
         }
         let likelihood = Likelihood::new(self);
