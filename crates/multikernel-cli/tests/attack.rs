@@ -49,6 +49,7 @@ fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
+#[expect(clippy::zombie_processes, reason = "wait4 waits for it, and tells what it used")]
 fn run(folder: &Path, line: &str, said: &Path) -> Found {
     let line = line.replace("MK", MULTIKERNEL);
     let begin = Instant::now();
