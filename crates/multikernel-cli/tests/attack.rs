@@ -23,9 +23,9 @@ const MULTIKERNEL: &str = env!("CARGO_BIN_EXE_multikernel");
 /// What `--memory` allows where a case does not say otherwise, and what a run may take for a moment.
 const MEMORY: &str = "256MiB";
 const MOST_BYTES: u64 = 512 << 20;
-/// Seconds of the processor; the clock may run longer on a busy machine.
-const MOST_SECONDS: f64 = 5.0;
-const HANG: Duration = Duration::from_secs(40);
+/// Seconds of the processor; the clock may run longer on a busy machine, and a build without optimisation does.
+const MOST_SECONDS: f64 = if cfg!(debug_assertions) { 40.0 } else { 5.0 };
+const HANG: Duration = Duration::from_secs(80);
 
 /// A command line for the shell, in which `MK` is the program, and a word that a refusal names.
 struct Case {
@@ -49,6 +49,7 @@ fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
+#[expect(clippy::zombie_processes, reason = "wait4 waits for it, and tells what it used")]
 fn run(folder: &Path, line: &str, said: &Path) -> Found {
     let line = line.replace("MK", MULTIKERNEL);
     let begin = Instant::now();
@@ -354,7 +355,7 @@ fn other_cases(folder: &Path) -> Vec<Case> {
         ("cat /dev/urandom | MK train - --memory 64MiB --out OUT", "standard input"),
         ("cat /dev/zero | gzip -c | MK train - --format csv --memory 64MiB --out OUT", "standard input"),
         (
-            "head -c 100000000 /dev/zero | tr '\\0' '\\n' | gzip -1 > OUT.csv.gz; MK columns OUT.csv.gz --memory 64MiB",
+            "head -c 30000000 /dev/zero | tr '\\0' '\\n' | gzip -1 > OUT.csv.gz; MK columns OUT.csv.gz --memory 64MiB",
             "OUT.csv.gz",
         ),
         ("yes '\"' | MK columns - --memory 64MiB", "standard input"),
@@ -388,7 +389,7 @@ fn other_cases(folder: &Path) -> Vec<Case> {
         ("MK train $'\\xff\\xfe.csv' --out OUT", "error"),
         ("MK train num.csv --label $'\\xff' --out OUT", "error"),
         ("MK train num.csv --kernels \"$(printf '(%.0s' $(seq 50000))\" --out OUT", "kernel"),
-        ("MK train num.csv --kernels \"$(printf 'linear,%.0s' $(seq 9000)) linear\" --out OUT", "kernels"),
+        ("MK train num.csv --kernels \"$(printf 'linear,%.0s' $(seq 9000)) linear\" --method average --out OUT", "*"),
         ("MK train num.csv --ignore $(seq -s, 20000) --out OUT", "ignore"),
         ("ulimit -v 300000; MK train num.csv --method average --out OUT", "*"),
         ("ulimit -n 8; MK train num.csv --method average --out OUT", "*"),

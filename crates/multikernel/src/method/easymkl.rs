@@ -49,7 +49,8 @@ impl Rule for EasyMkl {
 
     fn check_progress(&self, task: &Task<'_>, state: &Margins) -> Result<()> {
         let (n, n_kernels) = (task.n_samples(), task.stack()?.n_kernels());
-        let fits = state.solved < signs(task.labels).n_cols().max(1)
+        let fits = state.solved <= signs(task.labels).n_cols()
+            && (state.solved == 0 || state.distances.len() == n_kernels)
             && [0, n].contains(&state.alpha.len())
             && [0, n_kernels].contains(&state.distances.len());
         if fits { Ok(()) } else { Err(misfit()) }
@@ -57,28 +58,31 @@ impl Rule for EasyMkl {
 
     fn advance(&self, task: &Task<'_>, state: &mut Margins, control: &Control) -> Result<Move> {
         let y = signs(task.labels);
-        let positive: Vec<bool> = y.rows().map(|row| row[state.solved] > 0.0).collect();
-        let lambda = self.lambda;
-        let gram = state.gram.get_or_make(|| mixed(task, lambda))?;
-        let Some(solution) = nearest(gram, &positive, lambda, &state.alpha, control)? else {
-            return Ok(Move::Cancelled);
-        };
-        let n_iter = state.n_iter + solution.n_iter;
-        if !solution.converged && solution.n_iter == SLICE && n_iter < LIMIT {
-            (state.alpha, state.n_iter) = (solution.alpha, n_iter);
-            return Ok(Move::On(state.solved, y.n_cols(), Some(("gap", solution.gap))));
+        // After the last problem a stop may come before the SVM begins: a resumed run solves none again.
+        if state.solved < y.n_cols() {
+            let positive: Vec<bool> = y.rows().map(|row| row[state.solved] > 0.0).collect();
+            let lambda = self.lambda;
+            let gram = state.gram.get_or_make(|| mixed(task, lambda))?;
+            let Some(solution) = nearest(gram, &positive, lambda, &state.alpha, control)? else {
+                return Ok(Move::Cancelled);
+            };
+            let n_iter = state.n_iter + solution.n_iter;
+            if !solution.converged && solution.n_iter == SLICE && n_iter < LIMIT {
+                (state.alpha, state.n_iter) = (solution.alpha, n_iter);
+                return Ok(Move::On(state.solved, y.n_cols(), Some(("gap", solution.gap))));
+            }
+            let along = margin(&solution.alpha, &positive)?;
+            let found = task.stack()?.project(&[Symmetric::Factored(&along, &along)], task.pool)?.column(0);
+            state.distances.resize(found.len(), 0.0);
+            state.distances.iter_mut().zip(found).for_each(|(sum, distance)| *sum += distance);
+            state.given_up += usize::from(!solution.converged);
+            (state.solved, state.alpha, state.n_iter) = (state.solved + 1, vec![], 0);
         }
-        let along = margin(&solution.alpha, &positive)?;
-        let found = task.stack()?.project(&[Symmetric::Factored(&along, &along)], task.pool)?.column(0);
-        state.distances.resize(found.len(), 0.0);
-        state.distances.iter_mut().zip(found).for_each(|(sum, distance)| *sum += distance);
-        state.given_up += usize::from(!solution.converged);
-        (state.solved, state.alpha, state.n_iter) = (state.solved + 1, vec![], 0);
         if state.solved < y.n_cols() {
             return Ok(Move::On(state.solved, y.n_cols(), None));
         }
-        let mut weights = Weights::new("easymkl", std::mem::take(&mut state.distances));
-        (state.solved, state.gram) = (0, Cache::default());
+        let mut weights = Weights::new("easymkl", state.distances.clone());
+        state.gram = Cache::default();
         if state.given_up > 0 {
             let (open, all) = (state.given_up, y.n_cols());
             let warning = format!(

@@ -121,8 +121,8 @@ impl Rule for Evidence {
         let forms = forms(&stack.kernels(), task.views);
         if state.weights.is_empty() {
             *state = start(task, &forms, &stop)?;
-        } else {
-            // Each kernel is a form of its own in the last updates.
+        } else if state.evidence.len() <= iterations && !state.ended {
+            // After the last update a stop may come before the SVM begins: a resumed run makes no other. Each kernel is a form of its own in the last updates.
             let alone: Vec<usize> = (0..forms.len()).collect();
             let shared = state.evidence.len() + own <= iterations;
             update(state, task, if shared { &forms } else { &alone }, &stop)?;
@@ -337,11 +337,36 @@ impl Method for Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::check::with_task;
 
     fn forms_of(texts: &[&str], views: &[&[usize]]) -> Vec<usize> {
         let kernels: Vec<Kernel> = texts.iter().map(|text| text.parse().unwrap()).collect();
         let view = |kernels: &&[usize]| KernelsOfView { name: String::new(), kernels: kernels.to_vec() };
         forms(&kernels.iter().collect::<Vec<_>>(), &views.iter().map(view).collect::<Vec<_>>())
+    }
+
+    /// A stop between the last update and the SVM left a state that made one update too many when it was resumed.
+    #[test]
+    fn rules_that_ended_give_the_same_weights_again() {
+        fn ended<R: Rule>(rule: &R) {
+            let mut rng = crate::dist::Rng::new(2, 0);
+            let points = Matrix::from_fn(40, 3, |i, j| rng.uniform() + f64::from(u8::from(i % 2 == j)));
+            let codes: Vec<usize> = (0..40).map(|i| i % 2).collect();
+            with_task(&points, &codes, &["gaussian(1)", "gaussian(3)", "linear"], |task| {
+                let (mut state, control) = (R::Progress::default(), Control::default());
+                let mut next = || loop {
+                    if let Move::Done(weights) = rule.advance(task, &mut state, &control).unwrap() {
+                        break weights.values;
+                    }
+                };
+                let first = next();
+                assert_eq!(next(), first);
+            });
+        }
+        ended(&Evidence::default());
+        ended(&super::super::EasyMkl::default());
+        ended(&super::super::Alignf::default());
+        ended(&super::super::Fheuristic::default());
     }
 
     #[test]
