@@ -122,7 +122,8 @@ impl Rule for Evidence {
         if state.weights.is_empty() {
             *state = start(task, &forms, &stop)?;
         } else if state.evidence.len() <= iterations && !state.ended {
-            // After the last update a stop may come before the SVM begins: a resumed run makes no other. Each kernel is a form of its own in the last updates.
+            // After the last update a stop may come before the SVM begins: a resumed run makes no other. Each kernel is a form
+            // of its own in the last updates.
             let alone: Vec<usize> = (0..forms.len()).collect();
             let shared = state.evidence.len() + own <= iterations;
             update(state, task, if shared { &forms } else { &alone }, &stop)?;
