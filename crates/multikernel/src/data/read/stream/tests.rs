@@ -15,10 +15,11 @@ impl Read for Trickle<'_> {
     }
 }
 
-/// Everything that came out of a stream: values as bits, labels, lines, and the errors of skipped lines.
+/// Everything that came out of a stream: values as bits, texts, labels, lines, and the errors of skipped lines.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     values: Vec<u64>,
+    texts: Vec<String>,
     labels: Vec<String>,
     lines: Vec<u64>,
     skipped: Vec<String>,
@@ -29,7 +30,14 @@ impl Found {
     fn add(&mut self, batch: Batch) {
         let values = batch.samples.features().to_dense().unwrap().into_owned();
         assert_eq!((values.n_rows(), batch.labels.len()), (batch.lines.len(), batch.lines.len()));
-        self.values.extend(values.data().iter().map(|value| value.to_bits()));
+        for (i, row) in values.rows().enumerate() {
+            for (j, value) in row.iter().enumerate() {
+                // The value of a text is its position among those of the batch.
+                let text = batch.samples.text(i, j).map(String::from);
+                self.values.push(if text.is_some() { 0 } else { value.to_bits() });
+                self.texts.extend(text);
+            }
+        }
         self.labels.extend(batch.labels);
         self.lines.extend(batch.lines);
         self.names = batch.samples.names().to_vec();
@@ -446,6 +454,12 @@ proptest! {
         let whole = text(drain(&bytes[..], &options, 2));
         prop_assert_eq!(text(drain(Trickle(&bytes, n), &options, 2)), whole);
     }
+}
+
+#[test]
+fn texts_are_the_same_in_batches_of_any_size() {
+    let options = ReadOptions { format: Some(Format::Tsv), header: Some(false), ..Default::default() };
+    assert_eq!(drained(b"#\t0\n\t0\n.\t0\n0\t0\n", &options).texts, ["#", ".", "0"]);
 }
 
 #[test]
