@@ -91,7 +91,8 @@ impl<'a> Partition<'a> {
         let families = Families::standard();
         let kernels: Vec<Kernel> = setup.kernels.iter().map(|text| families.kernel(text)).collect::<Result<_>>()?;
         let n_columns = setup.preprocessor.names().len();
-        let fits = setup.points.n_cols() == n_columns
+        // Methods on rows have neither kernels nor landmarks.
+        let fits = (kernels.is_empty() || setup.points.n_cols() == n_columns)
             && kernels.iter().all(|kernel| kernel.columns().end() <= n_columns && kernel.gram().is_none())
             && setup.mean.len() == setup.scale.len();
         if !fits {
