@@ -107,7 +107,30 @@ struct Passes<'a> {
     ln_joint: Vec<f64>,
 }
 
-impl Passes<'_> {
+impl<'a> Passes<'a> {
+    fn new(rows: &'a AllRows<'a>, space: &'a Space) -> Passes<'a> {
+        Passes { rows, space, n_clusters: vec![], ln_joint: vec![] }
+    }
+
+    /// Passes until they are enough, or a stop is asked for; the first is always made.
+    fn make(
+        &mut self,
+        total: usize,
+        control: &Control,
+        observer: &mut dyn Observer,
+        mut pass: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<Stop> {
+        for done in 0..total {
+            if let Some(why) = control.stop().filter(|_| done > 0) {
+                return Ok(why);
+            }
+            pass(self)?;
+            let n_clusters = self.n_clusters.last().copied().unwrap_or(0);
+            observer.progress(&Progress::of(done + 1, total).with("clusters", n_clusters as f64));
+        }
+        Ok(Stop::Finished)
+    }
+
     /// One pass: `mixture` is made of what comes back.
     fn ask(&mut self, mixture: &mut Mixture, machines: Machines, rng: &mut Rng) -> Result<Found> {
         let offer = mixture.offer(N_FRESH, rng);
@@ -184,17 +207,12 @@ impl ByPartitions for Dpm {
         check_sampler(self.sampler)?;
         let Sampled { space, mut mixture, position, moves, .. } = on_drawn(self, drawn, control, observer)?;
         let mut rng = drawn.rng(1, position);
-        let mut passes = Passes { rows, space: &space, n_clusters: vec![], ln_joint: vec![] };
-        let total = self.sweeps.max(1);
-        let (mut counts, mut why) = (Matrix::zeros(0, 0), Stop::Finished);
-        for done in 0..total {
-            if let Some(stop) = control.stop().filter(|_| done > 0) {
-                why = stop;
-                break;
-            }
+        let mut passes = Passes::new(rows, &space);
+        let (total, mut counts) = (self.sweeps.max(1), Matrix::zeros(0, 0));
+        let why = passes.make(total, control, observer, |passes| {
             counts = passes.ask(&mut mixture, Machines::default(), &mut rng)?.counts;
-            observer.progress(&Progress::of(done + 1, total).with("clusters", mixture.n_clusters() as f64));
-        }
+            Ok(())
+        })?;
         let (done, is_whole) = (passes.n_clusters.len(), why == Stop::Finished);
         // One row among so many hardly moves its cluster: rows drawn are judged as new ones.
         let mut joint = mixture.ln_joint_densities(&space.apply(drawn.rows()?)?, drawn.pool)?;
@@ -237,19 +255,15 @@ impl ByPartitions for Cik {
         search.machines.0.iter_mut().for_each(Machine::take_average);
         let mut rng = drawn.rng(1, search.position);
         let space = search.space.clone();
-        let mut passes = Passes { rows, space: &space, n_clusters: vec![], ln_joint: vec![] };
-        let (total, mut counts, mut why) = (self.epochs.max(1), Matrix::zeros(0, 0), Stop::Finished);
-        for done in 0..total {
-            if let Some(stop) = control.stop().filter(|_| done > 0) {
-                why = stop;
-                break;
-            }
+        let mut passes = Passes::new(rows, &space);
+        let (total, mut counts) = (self.epochs.max(1), Matrix::zeros(0, 0));
+        let why = passes.make(total, control, observer, |passes| {
             let found = passes.ask(&mut search.mixture, search.machines.clone(), &mut rng)?;
             check_memory(drawn, self, found.kept.len())?;
             search.machines = self.taught(&search.machines, &found, drawn, &mut rng)?;
             counts = found.counts;
-            observer.progress(&Progress::of(done + 1, total).with("clusters", search.mixture.n_clusters() as f64));
-        }
+            Ok(())
+        })?;
         let done = passes.n_clusters.len();
         let told = Told::new(passes.n_clusters, passes.ln_joint, search.moves.clone(), why == Stop::Finished);
         Ok(run(CikModel::of_counts(drawn, self, search, counts, told)?, why, done, total))
