@@ -229,9 +229,10 @@ def learn(state: bytes, number: int, name: str, goal: Goal, *part: Any) -> bytes
             y = pd.Series(found, name=goal.numbers[0])
     try:
         learner.partial_fit(X, y) if goal.classes is None else learner.partial_fit(X, y, classes=goal.classes)
+        # What is handed on is a model, which needs two classes.
+        return pickle.dumps(learner)
     except ValueError as error:
         raise ValueError(f"partition {number}, {name}: {error}") from None
-    return pickle.dumps(learner)
 
 
 class Engine(Protocol):

@@ -229,6 +229,9 @@ def test_learners_of_streams_go_through_partitions_in_their_order(rows, tables, 
     for start in range(0, 900, 300):
         alone.partial_fit(X[start : start + 300, :2], X[start : start + 300, 0] * X[start : start + 300, 1])
     assert (numbers.predict(X[:, :2]) == alone.predict(X[:, :2])).all()
+    np.save(tmp_path / "sorted.npy", np.column_stack([X[:, :2], np.arange(900) > 450]))
+    with pytest.raises(ValueError, match=r"partition 0, sorted\.npy \[0:300\]: .*at least two classes"):
+        train(tmp_path / "sorted.npy", -1, learner(), rows=300)
     with pytest.raises(ValueError, match=r"rows-1.csv: columns \['c'\] are not numbers"):
         (tmp_path / "rows-1.csv").write_text("a,b,c,way\n1,2,x,up\n1,2,y,down\n")
         train([tables / "rows-0.csv", tmp_path / "rows-1.csv"], "way", learner())
