@@ -26,6 +26,27 @@ const TEXT_BYTES: usize = 32;
 /// With fewer rows it is unclear whether a column of text is an id.
 const SOME_ROWS: usize = 3;
 
+/// The line on which each row begins: rows that follow one another without a blank line or a line break in quotes are
+/// kept as one entry.
+#[derive(Default)]
+struct LinesOfRows(Vec<(usize, u64)>);
+
+impl LinesOfRows {
+    /// Takes the next row; returns how many bytes that takes.
+    fn add(&mut self, row: usize, line: u64) -> usize {
+        if self.0.last().is_some_and(|&(first, at)| line == at + (row - first) as u64) {
+            return 0;
+        }
+        self.0.push((row, line));
+        size_of::<(usize, u64)>()
+    }
+
+    fn of(&self, row: usize) -> u64 {
+        let k = self.0.partition_point(|&(first, _)| first <= row);
+        self.0[..k].last().map_or(0, |&(first, line)| line + (row - first) as u64)
+    }
+}
+
 /// The rows read so far.
 pub(super) struct Body<'a> {
     name: &'a str,
@@ -43,12 +64,10 @@ pub(super) struct Body<'a> {
     /// Bytes of cells that are not plain numbers.
     bytes: usize,
     n_rows: usize,
-    first_line: u64,
     labels: Vec<String>,
     /// Rows with a missing label, and their positions.
     unlabelled: Vec<(usize, Place)>,
-    /// Rows with hardly any plain number, and their lines.
-    suspects: Vec<(usize, u64)>,
+    lines: LinesOfRows,
     groups: Vec<String>,
     kept: Vec<Kept>,
     ids: Option<(Vec<String>, Option<String>)>,
@@ -79,10 +98,9 @@ impl<'a> Body<'a> {
             data: vec![],
             bytes: 0,
             n_rows: 0,
-            first_line: 0,
             labels: vec![],
             unlabelled: vec![],
-            suspects: vec![],
+            lines: LinesOfRows::default(),
             groups: vec![],
             kept,
             ids: None,
@@ -97,19 +115,11 @@ impl<'a> Body<'a> {
         if self.data.try_reserve(n_cols).is_err() || need > self.options.limit() {
             return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
         }
-        if self.n_rows == 0 {
-            self.first_line = line;
-        }
-        let mut n_plain = 0;
         for column in &mut self.columns {
             let value = column.add(cells.cell(column.at), self.n_rows, cells.line_of(column.at), &mut self.bytes);
-            n_plain += usize::from(!value.is_nan());
             self.data.push(value);
         }
-        // Id columns and the label may be among them.
-        if n_plain <= self.roles.maybe_ids.len() + 2 {
-            self.suspects.push((self.n_rows, line));
-        }
+        self.bytes += self.lines.add(self.n_rows, line);
         if let Some(j) = self.roles.label {
             self.add_label(cells.cell(j), cells.place(self.name, j));
         }
@@ -156,7 +166,7 @@ impl<'a> Body<'a> {
             file: self.name,
             n_rows: self.n_rows,
             is_bare: self.options.header == Some(false),
-            first_line: self.first_line,
+            first_line: self.lines.of(0),
             guess: self.roles.guess.as_ref(),
             has_names: self.roles.all_names.is_some(),
             can_drop: self.may_drop(),
@@ -539,36 +549,35 @@ impl<'a> Body<'a> {
             let row = &self.data[row * n_cols..(row + 1) * n_cols];
             row.iter().zip(&self.is_aside).all(|(value, is_aside)| *is_aside || value.is_nan())
         };
-        let mut empty: Vec<(usize, u64)> = self.suspects.iter().copied().filter(|&(row, _)| is_missing(row)).collect();
         let is_category = |k: usize| !self.is_aside[k] && self.codings[k].kind() == Kind::Category;
-        if !self.problems.columns.is_empty() || (0..n_cols).any(is_category) {
-            // A missing category is a level of its own. The text in such a row may be the cell that is not a number.
-            empty.clear();
-        }
-        let is_empty: HashSet<usize> = empty.iter().map(|&(row, _)| row).collect();
+        // A missing category is a level of its own. The text in such a row may be the cell that is not a number.
+        let empty: Vec<usize> = match self.problems.columns.is_empty() && !(0..n_cols).any(is_category) {
+            true => (0..self.n_rows).filter(|&row| is_missing(row)).collect(),
+            false => vec![],
+        };
         let has_labels = self.unlabelled.len() < self.n_rows || self.options.expect.is_none();
         if self.options.missing_labels == MissingLabels::Drop {
-            let mut dropped: Vec<usize> = empty.into_iter().map(|(row, _)| row).collect();
+            let mut dropped = empty.clone();
             dropped.extend(self.unlabelled.iter().filter(|_| has_labels).map(|&(row, _)| row));
             dropped.sort_unstable();
             dropped.dedup();
             if dropped.len() < self.n_rows {
                 return dropped;
             }
-        } else if let (Some(&(_, line)), true) = (empty.first(), self.options.expect.is_some()) {
+        } else if let (Some(&row), true) = (empty.first(), self.options.expect.is_some()) {
             // A row to predict is treated like one of mean values, and does not stop the others.
-            let place = Place::line(self.name, line);
+            let place = Place::line(self.name, self.lines.of(row));
             self.roles.notes.push(format!(
                 "warning: {} without any value, the first in {place}: predicted as if all values were the means of training",
                 rows_of(empty.len())
             ).into());
         } else {
-            let first = empty.first().map(|&(_, line)| (Place::line(self.name, line), empty.len()));
+            let first = empty.first().map(|&row| (Place::line(self.name, self.lines.of(row)), empty.len()));
             self.problems.empty = first;
         }
         if self.options.expect.is_none() && self.roles.label.is_some() {
             // An entirely empty row is reported once.
-            let unlabelled = self.unlabelled.iter().filter(|(row, _)| !is_empty.contains(row));
+            let unlabelled = self.unlabelled.iter().filter(|(row, _)| empty.binary_search(row).is_err());
             self.problems.labels = self.first_unlabelled(unlabelled);
             if self.problems.labels.is_none() && self.problems.empty.is_none() {
                 self.problems.labels = self.first_unlabelled(self.unlabelled.iter());

@@ -598,7 +598,7 @@ fn expected_numbered_names_match_other_headers_by_position() {
 fn table_above_the_memory_limit_refused() {
     let options = ReadOptions { memory: Some(1000), ..csv() };
     let text = "1,2,3\n".repeat(60);
-    assert!(message(&text, &options).starts_with("f: a table of 22 rows and 2 columns needs"));
+    assert!(message(&text, &options).starts_with("f: a table of 21 rows and 2 columns needs"));
 }
 
 /// Cells that need every kind of quoting.

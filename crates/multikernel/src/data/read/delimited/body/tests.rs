@@ -494,3 +494,9 @@ fn tables_with_samples_in_columns_are_turned() {
     let guess = rows("gene,s1,s2,s3,s4\n", 30, |i| format!("g{i},{i},2,3,{i}.5"));
     assert!(message(&guess, &plain()).ends_with("(if samples are in columns, add `ReadOptions::transpose`)"));
 }
+
+#[test]
+fn rows_without_values_are_named_by_their_line_behind_blank_lines_and_breaks_in_quotes() {
+    let text = "a,b,label\n1,2,p\n\n\n3,4,q\n\"5\n\",6,p\n7,8,q\n,,p\n,,q\n";
+    assert!(message(text, &plain()).starts_with("f.csv:9: the row has no value at all (and in 1 more row)"));
+}
