@@ -454,7 +454,12 @@ impl Plan {
         // Kernels on all columns cannot skip a single missing view.
         let missing = if part == Part::Concatenated { Missing::Impute } else { self.missing };
         let (bank, precision) = (self.bank(samples)?, self.precision);
-        let (needs, is_supervised) = (self.method().about().needs, self.is_supervised());
+        let (n, is_supervised) = (samples.n_samples(), self.is_supervised());
+        let needs = match self.method().about().needs {
+            // Kernels between all rows would be gathered from their store, which takes longer than computing them.
+            Needs::Stack if self.method().n_landmarks(n).is_some_and(|landmarks| landmarks < n) => Needs::Pass,
+            needs => needs,
+        };
         Ok(Preparation { recipe, missing, part, bank, precision, needs, is_supervised })
     }
 

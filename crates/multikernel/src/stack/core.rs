@@ -288,21 +288,22 @@ impl Core {
     }
 
     pub(super) fn stored_bytes(&self) -> u64 {
-        let size = self.precision.bytes() as u128 * self.layout.slots.len() as u128;
-        // A symmetric shape of more than 2^32 rows exceeds any memory anyway.
-        let rows = self.cut.n_rows as u128 * self.cut.n_cols as u128;
-        if rows > u128::from(u64::MAX) {
-            u64::MAX
-        } else {
-            u64::try_from(size * self.cut.len() as u128).unwrap_or(u64::MAX)
-        }
+        self.bytes_of(self.cut)
     }
 
-    /// Whether reading stored values is worth the memory.
-    fn pays(&self, need: u64) -> bool {
+    /// Bytes of the values in a shape.
+    pub(super) fn bytes_of(&self, cut: Cut) -> u64 {
+        let size = self.precision.bytes() as u128 * self.layout.slots.len() as u128;
+        // A symmetric shape of more than 2^32 rows exceeds any memory anyway.
+        let rows = cut.n_rows as u128 * cut.n_cols as u128;
+        if rows > u128::from(u64::MAX) { u64::MAX } else { u64::try_from(size * cut.len() as u128).unwrap_or(u64::MAX) }
+    }
+
+    /// Whether reading the stored values of a shape is worth the memory.
+    pub(super) fn pays(&self, cut: Cut, need: u64) -> bool {
         let n_columns = self.right().features().n_cols();
         let of_group: Vec<usize> = self.layout.groups.iter().map(|group| group.columns.count(n_columns)).collect();
-        let tile = self.cut.len() as f64 / self.cut.n_tiles().max(1) as f64;
+        let tile = cut.len() as f64 / cut.n_tiles().max(1) as f64;
         cost::pays(&self.layout, &of_group, self.precision, need, tile)
     }
 
@@ -318,7 +319,7 @@ impl Core {
             _ if on_device => false,
             Storage::Tiled => false,
             Storage::Packed => true,
-            Storage::Fit => fits && self.pays(need),
+            Storage::Fit => fits && self.pays(self.cut, need),
         };
         if options.storage == Storage::Fit && !fits {
             self.crossed = self.memory;
@@ -536,5 +537,33 @@ mod tests {
             let tiled = StackOptions { storage: Storage::Tiled, ..options.clone() };
             assert!(sample(&Stack::train(&points, &kernels, &tiled).unwrap()) == fresh.0);
         }
+    }
+
+    /// Values between rows and landmarks have a store of their own where memory allows it, with the bits of those computed on
+    /// the way and of those gathered from a store of all.
+    #[test]
+    fn values_between_rows_and_landmarks_are_kept_with_the_same_bits() {
+        let kernels: Vec<Kernel> =
+            ["gaussian(1)", "polynomial(2)", "laplacian(1) centred"].map(|text| text.parse().unwrap()).to_vec();
+        let points = Matrix::from_fn(90, 3, |i, j| ((i * 7919 + j * 104_729) % 1000) as f64 / 300.0);
+        let (all, few): (Vec<usize>, Vec<usize>) = ((0..90).collect(), (0..90).step_by(4).collect());
+        let weights = Matrix::from_fn(few.len(), 2, |i, j| (i + 3 * j) as f64 / 7.0 - 1.0);
+        let pool = Pool::new(1).unwrap();
+        let between = |storage: Storage, memory: Option<u64>| {
+            let options = StackOptions { storage, memory, ..StackOptions::new(&pool) };
+            Stack::train(&points, &kernels, &options).unwrap().between(&all, &few).unwrap()
+        };
+        let bits = |stack: &Stack| -> Vec<u64> {
+            let applied = stack.apply(&weights, &pool).unwrap();
+            applied.iter().flat_map(|found| found.data().iter().map(|value| value.to_bits())).collect()
+        };
+        let (tiled, stored) = (between(Storage::Tiled, None), between(Storage::Packed, None));
+        let bytes = 8 * (3 * all.len() * few.len()) as u64;
+        for view in [&tiled, &stored] {
+            let kept = view.kept(0, &pool).unwrap();
+            assert_eq!((kept.bytes(), bits(&kept)), (bytes, bits(&tiled)));
+        }
+        let tight = between(Storage::Tiled, Some(bytes + 1000));
+        assert_eq!((tight.kept(1000, &pool).unwrap().bytes(), tight.kept(1001, &pool).unwrap().bytes()), (bytes, 0));
     }
 }

@@ -288,6 +288,26 @@ impl Stack {
         if !is_view || matches!(self.core.store, Store::Nowhere) {
             return Ok(self.clone());
         }
+        self.copied(pool)
+    }
+
+    /// The same stack with the values of a view in a store of their own, for many passes over it: where they are stored
+    /// already, [`Stack::compact`]; else if reading them is worth it and memory allows that with `beside` bytes. One pass.
+    pub(crate) fn kept(&self, beside: u64, pool: &Pool) -> Result<Stack> {
+        let core = &self.core;
+        let is_there = pool.device().is_some() && core.suits_devices();
+        let pays = || {
+            let need = core.bytes_of(self.cut());
+            core.memory.is_none_or(|limit| need.saturating_add(beside) <= limit) && core.pays(self.cut(), need)
+        };
+        match core.store {
+            Store::Nowhere if is_there || !pays() => Ok(self.clone()),
+            Store::Nowhere => self.copied(pool),
+            _ => self.compact(pool),
+        }
+    }
+
+    fn copied(&self, pool: &Pool) -> Result<Stack> {
         let copied = in_precision!(self, copied(self, pool))?;
         let (rows, cols) = (Selection::All(self.n_rows()), Selection::All(self.n_cols()));
         Ok(copied.map_or_else(|| self.clone(), |core| Stack { core: Arc::new(core), rows, cols, ..self.clone() }))
@@ -399,7 +419,7 @@ fn copied<T: Element>(stack: &Stack, pool: &Pool) -> Result<Option<Core>> {
     core.centring.clone_from(&stack.core.centring);
     core.notes.clone_from(&stack.core.notes);
     let copies = core.stored_bytes().saturating_mul(pool.n_threads() as u64);
-    let need = copies.saturating_add(stack.core.stored_bytes());
+    let need = copies.saturating_add(stack.bytes());
     if core.memory.is_some_and(|limit| need > limit) || !core.copy(&source, pool, &watch)? {
         return Ok(None);
     }

@@ -67,20 +67,50 @@ impl<'a> Passes<'a> {
     }
 
     pub(super) fn new(objective: &Objective<'_>) -> Result<Passes<'a>> {
-        let n = objective.loss.n_rows();
-        let elsewhere = None;
-        if objective.points.len() == n {
-            let (forward, backward) = (objective.stack.clone(), objective.stack.clone());
-            return Ok(Passes { forward, backward, elsewhere });
-        }
-        let all: Vec<usize> = (0..n).collect();
-        let between = |rows: &[usize], cols: &[usize]| objective.stack.between(rows, cols);
-        let (forward, backward) = (between(&all, &objective.points)?, between(&objective.points, &all)?);
-        Ok(Passes { forward, backward, elsewhere })
+        let [forward, backward] = objective.between()?;
+        Ok(Passes { forward, backward, elsewhere: None })
+    }
+
+    /// The same for many steps: values are stored where that pays, once.
+    pub(super) fn kept(objective: &Objective<'_>, between: &mut Cache<[Stack; 2]>) -> Result<Passes<'a>> {
+        let [forward, backward] = between.get_or_make(|| objective.kept_between())?.clone();
+        Ok(Passes { forward, backward, elsewhere: None })
     }
 }
 
 impl Objective<'_> {
+    /// The kernels between the rows and the points, and back.
+    fn between(&self) -> Result<[Stack; 2]> {
+        let n = self.loss.n_rows();
+        if self.points.len() == n {
+            return Ok([self.stack.clone(), self.stack.clone()]);
+        }
+        let all: Vec<usize> = (0..n).collect();
+        Ok([self.stack.between(&all, &self.points)?, self.stack.between(&self.points, &all)?])
+    }
+
+    fn kept_between(&self) -> Result<[Stack; 2]> {
+        let [forward, backward] = self.between()?;
+        if self.points.len() == self.loss.n_rows() {
+            return Ok([forward, backward]);
+        }
+        let forward = forward.kept(self.bytes(), self.pool)?;
+        // Steps of a loss that is a sum over rows hardly need the way back.
+        let beside = self.bytes().saturating_add(forward.bytes());
+        let backward = if self.loss.is_by_row() { backward } else { backward.kept(beside, self.pool)? };
+        Ok([forward, backward])
+    }
+
+    /// Memory that steps take besides the kernels: a combined kernel, its square, the curvature and its factor, outputs, and
+    /// each thread's share in a pass.
+    pub(super) fn bytes(&self) -> u64 {
+        let (n, m, kernels) = (self.loss.n_rows() as u64, self.points.len() as u64, self.layout.n_kernels as u64);
+        let outputs = 8 * n * kernels * self.layout.n_functions as u64;
+        let held = 8 * m * kernels * self.pool.n_threads() as u64;
+        let rows = if m < n { n.min(BLOCK as u64) } else { n };
+        (3 * rows * m + 3 * m * m + outputs + held).saturating_mul(8)
+    }
+
     pub(super) fn all_rows(&self) -> RowBatch<'_> {
         RowBatch { rows: None, factor: 1.0 }
     }
@@ -118,6 +148,7 @@ impl Objective<'_> {
             gap: f64::INFINITY,
             clip: Cache(Some(self.clip.clone())),
             sums: Cache(value.sums),
+            between: Cache(None),
         })
     }
 
@@ -251,8 +282,8 @@ impl Objective<'_> {
                 let (forward, backward) = (passes.forward.clone(), passes.backward.unstoppable());
                 let passes = Passes { forward, backward, elsewhere: passes.elsewhere };
                 let next = self.begin(x, fit.outputs.clone(), &passes)?;
-                let losses = std::mem::take(&mut fit.losses);
-                *fit = next;
+                let (losses, between) = (std::mem::take(&mut fit.losses), std::mem::take(&mut fit.between));
+                *fit = Fit { between, ..next };
                 fit.losses.splice(0..0, losses);
                 return Ok(());
             }

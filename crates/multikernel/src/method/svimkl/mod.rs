@@ -20,7 +20,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_losses;
 
-use climb::{BLOCK, Passes};
+use climb::Passes;
 use clip::Clip;
 use distribution::{Family, WeightDistribution};
 pub use functions::{FunctionsModel, SviMklEnd};
@@ -332,7 +332,9 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     if let Target::Times(times) = task.target {
         check_times(times, settings)?;
     }
-    fits_memory(task, settings)?;
+    if !settings.ascent {
+        fits_memory(&objective(task, settings, Clip::default())?)?;
+    }
     let clip = Clip::new(task, settings.clip, &|| false)?;
     if !clip.kernels.is_empty() && settings.points(task.n_samples()) < task.n_samples() {
         return Err(Error::param(
@@ -344,7 +346,12 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     let x = first_point(&objective, settings, |c| objective.loss.first_intercept(c));
     let Layout { n_functions, n_kernels, .. } = objective.layout;
     let outputs = vec![0.0; n_functions * task.n_samples() * n_kernels];
-    objective.begin(x, outputs, &Passes::new(&objective)?)
+    if settings.ascent {
+        return objective.begin(x, outputs, &Passes::new(&objective)?);
+    }
+    let mut between = Cache::default();
+    let passes = Passes::kept(&objective, &mut between)?;
+    Ok(Fit { between, ..objective.begin(x, outputs, &passes)? })
 }
 
 /// Where steps begin: no function but these intercepts.
@@ -375,19 +382,13 @@ fn check_times(times: &Times, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Checks memory: a combined kernel, its square, the curvature and its factor must fit besides the kernels, and each
-/// thread's share in a pass.
-fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
-    let (n, m) = (task.n_samples() as u64, settings.points(task.n_samples()) as u64);
-    let stack = task.stack()?;
-    let outputs = 8 * n * (stack.n_kernels() * n_functions(task)) as u64;
-    let held = 8 * m * (stack.n_kernels() * task.pool.n_threads()) as u64;
-    let rows = if m < n { n.min(BLOCK as u64) } else { n };
-    let need = (3 * rows * m + 3 * m * m + outputs + held).saturating_mul(8);
-    let limit = stack.room();
-    if need <= limit || settings.ascent {
+/// Whether the steps fit into memory beside the kernels.
+fn fits_memory(objective: &Objective<'_>) -> Result<()> {
+    let (need, limit) = (objective.bytes(), objective.stack.room());
+    if need <= limit {
         return Ok(());
     }
+    let (m, n) = (objective.points.len(), objective.loss.n_rows());
     Err(Error::Memory {
         what: format!("the curvature between {m} points and {n} rows, and outputs of all kernels at them"),
         need,
@@ -403,7 +404,9 @@ fn again(task: &Task<'_>, settings: &Settings, earlier: &Fit) -> Result<Fit> {
     if earlier.x.len() != objective.layout.size() {
         return begin(task, settings);
     }
-    objective.begin(earlier.x.clone(), earlier.outputs.clone(), &Passes::new(&objective)?)
+    let mut between = earlier.between.clone();
+    let passes = Passes::kept(&objective, &mut between)?;
+    Ok(Fit { between, ..objective.begin(earlier.x.clone(), earlier.outputs.clone(), &passes)? })
 }
 
 fn check(task: &Task<'_>, settings: &Settings, state: &Fit) -> Result<()> {
@@ -440,7 +443,8 @@ fn step(task: &Task<'_>, settings: &Settings, state: &mut Fit, control: &Control
     if settings.ascent {
         objective.ascend(task, settings, state)?;
     } else {
-        objective.climb(state, settings.tol, &Passes::new(&objective)?, &stop)?;
+        let passes = Passes::kept(&objective, &mut state.between)?;
+        objective.climb(state, settings.tol, &passes, &stop)?;
     }
     let taken = state.losses.len() - 1;
     let done = if state.converged { settings.iterations } else { taken.min(settings.iterations) };

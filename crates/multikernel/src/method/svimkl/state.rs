@@ -5,6 +5,7 @@ use crate::file::{Cache, Codec, Record, record};
 use crate::linalg::Matrix;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::lbfgs::Memory;
+use crate::stack::Stack;
 
 use super::clip::Clip;
 use super::objective::CurvatureSums;
@@ -33,6 +34,8 @@ record! {
         pub(super) clip: Cache<Clip>,
         /// What the curvature adds up to, where the rows are elsewhere.
         pub(super) sums: Cache<CurvatureSums>,
+        /// The kernels between the rows and the points, and back.
+        pub(super) between: Cache<[Stack; 2]>,
     }
 }
 
