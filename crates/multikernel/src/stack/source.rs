@@ -153,16 +153,20 @@ impl<'a, T: Real> Source<'a, T> {
         whole.filter(|_| last < batches.len()).unwrap_or(last)
     }
 
-    /// Keeps the values of all slots of the batches in the mask, for the tiles of a block, for [`Source::held`].
-    pub(super) fn hold(
-        &self,
+    /// The values of all slots of the batches in the mask, for the tiles of a block, as [`Source::held`] takes them: from the
+    /// store, or in `kept`.
+    pub(super) fn hold<'k>(
+        &'k self,
         block: usize,
         tiles: &[Tile],
         batch_mask: &[bool],
         scratch: &mut Scratch<T>,
-        kept: &mut Vec<T>,
-    ) {
+        kept: &'k mut Vec<T>,
+    ) -> &'k [T] {
         let n_slots = self.layout.slots.len();
+        if let Values::Stored(values) = &self.values {
+            return &values[self.cut.start(block) * n_slots..self.cut.start(block + 1) * n_slots];
+        }
         kept.resize(n_slots * tiles.iter().map(Tile::len).sum::<usize>(), T::default());
         let mut left = kept.as_mut_slice();
         for tile in tiles {
@@ -175,6 +179,7 @@ impl<'a, T: Real> Source<'a, T> {
             }
             self.copy_tile(block, tile, batch_mask, scratch, None, &mut places);
         }
+        kept
     }
 
     /// Writes all slots of the batches in the mask in a tile, in store order; `past` bypasses the caches.

@@ -89,21 +89,21 @@ fn sweep<T: Element, R: Send>(
     let blocks = cut.parts();
     let parts = pool.map(blocks.len(), |part| {
         let mut found = PartialSweep { outputs: vec![], collected: vec![0.0; count * cut.n_cols], made: begin() };
-        let (mut scratch, mut held, mut buffers) = (Scratch::default(), vec![], <[Buffer; 2]>::default());
+        let (mut scratch, mut kept, mut buffers) = (Scratch::default(), vec![], <[Buffer; 2]>::default());
         let mut pulls = vec![];
         for block in blocks[part].clone().take_while(|_| watch.go_on()) {
             let (rows, tiles) = (cut.rows(block), cut.tiles(block).collect::<Vec<_>>());
-            source.hold(block, &tiles, &batch_mask, &mut scratch, &mut held);
+            let held = source.hold(block, &tiles, &batch_mask, &mut scratch, &mut kept);
             let start = found.outputs.len();
             found.outputs.resize(start + count * rows.len() * n_kernels, 0.0);
             let outputs = &mut found.outputs[start..];
-            for (tile, held) in source.held(&tiles, &held) {
+            for (tile, held) in source.held(&tiles, held) {
                 products.forward(tile, &held, &mut buffers, &vectors, outputs);
             }
             pulls.clear();
             pulls.resize(outputs.len(), 0.0);
             answer(AtRows { rows, outputs }, &mut pulls, &mut found.made);
-            for (tile, held) in source.held(&tiles, &held) {
+            for (tile, held) in source.held(&tiles, held) {
                 products.backward(tile, &held, &mut buffers, &pulls, &mut found.collected);
             }
         }
@@ -310,6 +310,8 @@ mod tests {
                         );
                         assert!(seen.iter().copied().eq(0..n));
                         assert_eq!(swept(&tiled, &vectors, 3), (outputs.clone(), collected.clone(), seen.clone()));
+                        let kept = tiled.kept(0, &pool).unwrap();
+                        assert_eq!(swept(&kept, &vectors, 2), (outputs.clone(), collected.clone(), seen.clone()));
                         assert_eq!(swept(&packed, &vectors, 1), (outputs, collected, seen));
                     }
                 }
