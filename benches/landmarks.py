@@ -1,10 +1,10 @@
 """`mklr` with landmarks: what they cost in accuracy, and what many rows take.
 
-    python benches/landmarks.py --data-dir DIR [--only classes,accuracy,diamonds,cox,coverage] [--rows N]
+    python benches/landmarks.py --data-dir DIR [--only classes,accuracy,diamonds,cox,coverage] [--rows N] [--landmarks 2000]
 
-DIR holds tables as NAME.csv.gz. `classes`: accuracy on eight sets with all rows as points and with 2,000 and 1,000 landmarks,
-beside Nystroem features and logistic regression of scikit-learn with as many landmarks on the same rows, with its defaults and
-with width and penalty chosen from twelve by three folds. `accuracy`: R2 or concordance on one half of each table, trained on
+DIR holds tables as NAME.csv.gz. `classes`: accuracy on eight sets with all rows as points and with some landmarks, beside
+Nystroem features and logistic regression of scikit-learn with as many landmarks on the same rows, with its defaults and with
+width and penalty chosen from twelve by three folds. `accuracy`: R2 or concordance on one half of each table, trained on
 the other, with all rows as points and with fewer landmarks. `diamonds`: price from the other columns, four fifths of the rows
 for training, beside histogram boosting of scikit-learn on the same split. `cox`: N (100,000) synthetic rows with ten columns,
 half of them censored. `coverage`: what 90 % intervals of numbers would hold if the fit were read as a Gaussian process. Needs
@@ -126,7 +126,7 @@ def nystroem(rows, rest, landmarks, chosen):
     return model.score(Z, truth), time.process_time() - start
 
 
-def classes(folder, data):
+def classes(folder, data, counts):
     print("\n| set | rows | classes | landmarks | method | accuracy, % | CPU s |\n|---|---:|---:|---:|---|---:|---:|")
     for name in CLASS_SETS:
         table = pd.read_csv(data / f"{name}.csv.gz")
@@ -134,12 +134,12 @@ def classes(folder, data):
         table = table.sample(min(len(table), 14_000), random_state=0)
         (train, test), (rows, rest) = halves(table, min(4000 / len(table), 0.6), folder)
         told = f"| {name} | {len(rows)} | {rows['label'].nunique()} |"
-        for landmarks in (2000, 1000):
+        for landmarks in counts:
             for chosen in (False, True):
                 figure, seconds = nystroem(rows, rest, min(landmarks, len(rows)), chosen)
                 way = "Nystroem, chosen" if chosen else "Nystroem"
                 print(f"{told} {landmarks} | {way} | {100 * figure:.2f} | {seconds:.1f} |", flush=True)
-        for landmarks in (1000, 2000, len(rows)):
+        for landmarks in (*counts, len(rows)):
             found, seconds, _ = predicted(folder, train, test, [], {"landmarks": landmarks})
             figure = np.mean(found["label"].to_numpy() == rest["label"].to_numpy())
             print(f"{told} {landmarks} | `mklr` | {100 * figure:.2f} | {seconds:.1f} |", flush=True)
@@ -257,6 +257,7 @@ def main():
     parser.add_argument("--data-dir", type=pathlib.Path)
     parser.add_argument("--only", default="classes,accuracy,diamonds,cox")
     parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--landmarks", default="2000")
     options = parser.parse_args()
     parts = options.only.split(",")
     if options.data_dir is None or not options.data_dir.is_dir():
@@ -265,7 +266,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         if "classes" in parts:
-            classes(folder, options.data_dir)
+            classes(folder, options.data_dir, [int(count) for count in options.landmarks.split(",")])
         if "accuracy" in parts:
             accuracy(folder, options.data_dir)
         if "diamonds" in parts:
