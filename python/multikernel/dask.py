@@ -19,7 +19,7 @@ import numpy as np
 from . import _core
 from ._data import is_collection
 from ._estimators import MKLClassifier
-from ._partitions import ROWS, Engine, Here, Training, stored
+from ._partitions import ROWS, Engine, Here, Training, kind_of, stored
 from ._spread import AHEAD, RETRIES, Part, in_turn, late, run_part
 from ._targets import target_names
 
@@ -206,7 +206,7 @@ def train(
     """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
 
     The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with
-    the seed, carry the functions. So are the clusters of ``"cik"`` and ``"dpm"``, looked for in rows drawn at first. Learners of
+    the seed, carry the functions. The partial likelihood of times takes two passes in place of one. So are the clusters of ``"cik"`` and ``"dpm"``, looked for in rows drawn at first. Learners of
     streams go through the partitions once, in their order, on one worker at a time. The estimator is fitted as by `fit`; its
     model has the same bits with any workers, whoever of them died, and with ``client=None``, which asks the partitions in this
     process one after the other.
@@ -215,10 +215,11 @@ def train(
     ----------
     data : path, pattern, list of paths, Dask DataFrame or Dask array
         Tables of numbers; NaN is a missing value. Files are Parquet, npy or CSV, and have the same name for every worker.
-    y : str, int, Dask Series, Dask DataFrame or Dask array
+    y : str, int, pair of these, Dask Series, Dask DataFrame or Dask array
         What is predicted: a column of the files (its position for npy, the last if none is given), or a collection with
-        the partitions of `data`.
-    estimator : MKLClassifier, MKLRegressor, OnlineMKLClassifier or OnlineMKLRegressor
+        the partitions of `data`. For times to an event two columns, of times and of events (1 or 0, True or False); of a
+        collection, a structured array as for `MKLSurvival`, or a DataFrame of a column of booleans and one of times.
+    estimator : MKLClassifier, MKLRegressor, MKLSurvival, OnlineMKLClassifier or OnlineMKLRegressor
         What is trained; ``MKLClassifier("mklr")`` if none is given.
     client : Client, optional
         The cluster.
@@ -248,16 +249,28 @@ def train(
     # Workers are looked at before any has work.
     engine: Engine = Here() if client is None else Cluster(client, timeout)
     label, targets = None, None
+    of_times = kind_of(estimator) == "times"
     if is_collection(data):
         parts, names = _blocks(data, y, client)
-        targets = target_names(y)
+        targets = None if of_times else target_names(y)
         label = targets[0] if targets else None
     else:
-        files = stored(data, y, rows)
+        files = stored(data, _columns(y, of_times), rows)
         parts, names = [(part,) for part in files], [part.name for part in files]
         targets = [y] if isinstance(y, str) else None
         label = y if isinstance(y, str) else None
     return Training(estimator, parts, names, engine).run(label, targets, told=client is not None)
+
+
+def _columns(y: Any, of_times: bool) -> Any:
+    """The columns of files that are predicted."""
+    if not of_times and isinstance(y, (tuple, list)):
+        raise ValueError(f"give one column to predict, got {y!r}; two, of times and of events, are for MKLSurvival")
+    if not of_times:
+        return y
+    if not isinstance(y, (tuple, list)) or len(y) != 2:
+        raise ValueError(f'give two columns to predict, of times and of events, such as y=("time", "event"), got {y!r}')
+    return tuple(y)
 
 
 def fit(estimator: Any, X: Any, y: Any) -> Any:

@@ -21,6 +21,12 @@ pub trait ByPartitions: Send + Sync {
     /// it does not matter where it is computed, or how often.
     fn sums(&self, request: &Record, block: &Task<'_>) -> Result<Record>;
 
+    /// Adds the answer of the next block, or of the next partition, to those before it: number by number, unless the
+    /// method knows better.
+    fn add(&self, sums: &mut Record, next: &Record) -> Result<()> {
+        add_sums(sums, next)
+    }
+
     /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks, or the rows drawn.
     fn learn(
         &self,
@@ -40,9 +46,14 @@ pub struct AllRows<'a> {
     pub n_rows: usize,
     /// The mean of each number to predict, as methods are given it; empty for classes.
     pub number_means: Vec<f64>,
+    /// Of times to predict: the distinct times of events, ascending, and the number of events at each.
+    pub events: (Vec<f64>, Vec<usize>),
     /// Asks for sums over them.
     pub ask: &'a AskPartitions<'a>,
 }
+
+/// Numbers of which partitions send a few at every step, at most: one for each distinct time of an event.
+pub(crate) const MOST_TIMES: usize = 1 << 21;
 
 /// Adds the arrays of a record to those of another with the same arrays; no rows add nothing.
 pub(crate) fn add_sums(sums: &mut Record, next: &Record) -> Result<()> {

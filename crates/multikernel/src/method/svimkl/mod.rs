@@ -474,7 +474,7 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<SviMklEnd>
     } else {
         let functions = objective.mean_functions(&x, &outputs);
         told.extend(objective.loss.facts(&functions));
-        SviMklEnd::Functions(FunctionsModel::new(&objective, &x, &functions))
+        SviMklEnd::Functions(FunctionsModel::new(&objective, &x, objective.loss.baseline(&functions)))
     };
     Ok(model.with(told, warning(settings, &state, gap)))
 }

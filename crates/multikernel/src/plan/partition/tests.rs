@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Pool;
-use crate::data::{Scale, bundled};
+use crate::data::{Scale, Times, bundled};
 use crate::dist::{Rng, normal};
 use crate::run::Silent;
 
@@ -56,6 +56,16 @@ fn numbers(n: usize, counts: bool) -> Dataset {
     Dataset::of_numbers("rows", Samples::unnamed(x).unwrap(), Numbers::new(vec!["y".into()], y).unwrap()).unwrap()
 }
 
+/// Rows whose events come the earlier the larger the first column, with ties, rows censored before the first event and
+/// after the last, and gaps.
+fn times(n: usize) -> Dataset {
+    let (set, mut rng) = (numbers(n, false), Rng::new(5, 0));
+    let x = set.samples.features().to_dense().unwrap().into_owned();
+    let time = (0..n).map(|i| (40.0 * (-0.5 * (x.get(i, 0) - 5.0)).exp() * rng.uniform()).ceil()).collect();
+    let event = (0..n).map(|i| i % 3 > 0).collect();
+    Dataset::of_times("rows", set.samples, Times::new(time, event).unwrap()).unwrap()
+}
+
 fn mklr(settings: &[(&str, &str)]) -> Plan {
     let plan = Plan::new("mklr").unwrap().kernels("gaussian(0.5, 1, 2), linear").unwrap();
     settings.iter().fold(plan, |plan, (name, value)| plan.set(name, value).unwrap())
@@ -75,6 +85,7 @@ fn model_of_partitions_is_that_of_one_machine() {
         (three, vec![]),
         (numbers(80, false), vec![]),
         (numbers(80, true), vec![("loss", "poisson")]),
+        (times(80), vec![]),
     ] {
         let plan = mklr(&[&settings[..], &[("tol", "1e-12")]].concat());
         let n = data.samples.n_samples();
@@ -83,12 +94,42 @@ fn model_of_partitions_is_that_of_one_machine() {
         assert_eq!(parts.classes(), whole.classes());
         let scores = |model: &Model| match model.numbers() {
             Some(numbers) => numbers.predict(&data.samples).unwrap(),
+            None if model.times().is_some() => {
+                Matrix::from_vec(n, 1, model.times().unwrap().risks(&data.samples).unwrap()).unwrap()
+            }
             None => model.predict(&data.samples).unwrap().scores,
         };
         let (found, expected) = (scores(&parts), scores(&whole));
         let size = expected.data().iter().fold(0.0f64, |size, value| size.max(value.abs()));
         for (found, expected) in found.data().iter().zip(expected.data()) {
             assert!((found - expected).abs() < 1e-3 * size, "{}: {found} {expected}", data.name);
+        }
+    }
+}
+
+/// Survival curves need the baseline hazard of all rows.
+#[test]
+fn curves_of_partitions_are_those_of_one_machine() {
+    let (data, rng) = (times(90), &mut Rng::new(6, 0));
+    let mut order: Vec<usize> = (0..90).collect();
+    rng.shuffle(&mut order);
+    let mixed = data.select(&order);
+    for method in ["mklr", "svimkl"] {
+        let plan = Plan::new(method).unwrap().kernels("gaussian(1, 2)").unwrap();
+        let plan = if method == "svimkl" { plan.set("nodes", "4").unwrap() } else { plan };
+        // Rounding may end one of the runs a step earlier.
+        let plan = plan.set("tol", "1e-12").unwrap();
+        let whole = plan.train(&data).unwrap();
+        for (set, ends) in [(&data, &[90][..]), (&data, &[30, 31, 90]), (&mixed, &[5, 20, 33, 47, 47, 80, 90])] {
+            let parts = trained(&plan, cut(set, ends), 1).unwrap();
+            let (found, expected) = (parts.times().unwrap(), whole.times().unwrap());
+            assert_eq!(found.baseline().0, expected.baseline().0);
+            let at = [2.0, 10.0, 25.0, 60.0];
+            let (found, expected) =
+                (found.survival(&data.samples, &at).unwrap(), expected.survival(&data.samples, &at).unwrap());
+            for (found, expected) in found.data().iter().zip(expected.data()) {
+                assert!((found - expected).abs() < 1e-3, "{method} {ends:?}: {found} {expected}");
+            }
         }
     }
 }
@@ -150,11 +191,12 @@ fn machines_of_clusters_predict_numbers_in_partitions() {
 
 #[test]
 fn bits_depend_on_neither_threads_nor_repetition() {
-    let data = numbers(5000, false);
     let plan = mklr(&[("landmarks", "30"), ("iterations", "12")]);
-    let bytes = |threads: usize| trained(&plan, cut(&data, &[2500, 5000]), threads).unwrap().to_bytes().unwrap();
-    let first = bytes(1);
-    assert!(first == bytes(1) && first == bytes(3));
+    for data in [numbers(5000, false), times(5000)] {
+        let bytes = |threads: usize| trained(&plan, cut(&data, &[2500, 5000]), threads).unwrap().to_bytes().unwrap();
+        let first = bytes(1);
+        assert!(first == bytes(1) && first == bytes(3));
+    }
 }
 
 #[test]
@@ -208,9 +250,25 @@ fn what_is_no_sum_over_rows_is_refused() {
     assert!(message(trained(&centred, halves(), 1)).contains("depends on all training rows"));
     let ascent = Plan::new("svimkl").unwrap().set("solver", "ascent").unwrap();
     assert!(message(trained(&ascent, halves(), 1)).contains("use lbfgs"));
-    let times = crate::data::Times::new((1..=208).map(f64::from).collect(), vec![true; 208]).unwrap();
-    let times = Dataset::of_times("times", data.samples.clone(), times).unwrap();
-    assert!(message(trained(&mklr(&[]), cut(&times, &[100, 208]), 1)).contains("no sum over rows"));
+    let times = |event: bool| {
+        let times = Times::new((1..=208).map(f64::from).collect(), vec![event; 208]).unwrap();
+        Dataset::of_times("times", data.samples.clone(), times).unwrap()
+    };
+    assert!(
+        message(trained(&mklr(&[]), cut(&times(false), &[100, 208]), 1))
+            .contains("no row of any partition has an event")
+    );
+    let many = Plan::new("svimkl").unwrap().set("nodes", "4096").unwrap();
+    let wide = Matrix::from_fn(600, 1, |i, _| i as f64);
+    let wide = Dataset::of_times(
+        "wide",
+        Samples::unnamed(wide).unwrap(),
+        Times::new((0..600).map(f64::from).collect(), vec![true; 600]).unwrap(),
+    );
+    assert!(
+        message(trained(&many, cut(&wide.unwrap(), &[300, 600]), 1))
+            .contains("600 distinct times, and partitions send three numbers")
+    );
     let one = data.select(&(0..90).collect::<Vec<_>>());
     assert!(message(trained(&mklr(&[]), cut(&one, &[40, 90]), 1)).contains("one class"));
     let other =
