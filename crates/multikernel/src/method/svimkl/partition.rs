@@ -118,7 +118,8 @@ impl Settings {
 
 impl ByPartitions for Settings {
     fn sums(&self, request: &Record, block: &Task<'_>) -> Result<Record> {
-        let mut objective = objective(block, self)?;
+        // Nodes are arranged as for all other rows.
+        let mut objective = objective(&Task { seed: request.take("seed")?, ..*block }, self)?;
         let (x, kind): (Vec<f64>, String) = (request.take("x")?, request.take("kind")?);
         if x.len() != objective.layout.size() {
             return Err(Error::input("a request does not fit the partition; all workers need the same version"));
@@ -165,7 +166,7 @@ impl ByPartitions for Settings {
     ) -> Result<Run> {
         self.check_partitions(landmarks, rows)?;
         let objective = objective(landmarks, self)?;
-        let asked = Asked { rows, pool: landmarks.pool, last: RefCell::default() };
+        let asked = Asked { rows, seed: landmarks.seed, pool: landmarks.pool, last: RefCell::default() };
         let passes = Passes::over(&objective, &asked);
         let first = first_point(&objective, self, |c| first_intercept(self.loss, rows, c));
         let outputs = vec![0.0; objective.layout.samples().len() * objective.layout.n_kernels];
@@ -223,15 +224,25 @@ fn first_intercept(loss: NumbersLoss, rows: &AllRows<'_>, function: usize) -> f6
 /// The rows of all partitions.
 struct Asked<'a> {
     rows: &'a AllRows<'a>,
+    /// That of the arrangement of nodes.
+    seed: u64,
     pool: &'a Pool,
     /// The point whose hazards were asked for last: the curvature is that of a point just looked at.
     last: RefCell<Option<(Vec<f64>, f64, Hazards)>>,
 }
 
 impl Asked<'_> {
+    fn request(&self, kind: &str, x: &[f64]) -> Record {
+        let mut request = Record::default();
+        request.put("kind", &kind.to_string());
+        request.put("seed", &self.seed);
+        request.put("x", &x.to_vec());
+        request
+    }
+
     /// The second round at a point, or the only one; also minus the likelihood of times there, else 0.
     fn ask(&self, kind: &str, x: &[f64], means: &[f64]) -> Result<(Record, f64)> {
-        let (mut request, mut loss) = (request(kind, x), 0.0);
+        let (mut request, mut loss) = (self.request(kind, x), 0.0);
         request.put("means", &means.to_vec());
         if !self.rows.events.0.is_empty() {
             let (value, hazards) = self.hazards(x)?;
@@ -244,7 +255,7 @@ impl Asked<'_> {
 
     /// The first round of times.
     fn risks(&self, kind: &str, x: &[f64]) -> Result<RiskSums> {
-        let mut request = request(kind, x);
+        let mut request = self.request(kind, x);
         request.put("events", &self.rows.events.0);
         (self.rows.ask)(&request)?.take(RISKS)
     }
@@ -260,13 +271,6 @@ impl Asked<'_> {
         *self.last.borrow_mut() = Some((x.to_vec(), value, hazards.clone()));
         Ok((value, hazards))
     }
-}
-
-fn request(kind: &str, x: &[f64]) -> Record {
-    let mut request = Record::default();
-    request.put("kind", &kind.to_string());
-    request.put("x", &x.to_vec());
-    request
 }
 
 impl Elsewhere for Asked<'_> {

@@ -35,12 +35,14 @@ fn in_parts(task: &Task<'_>, settings: &Settings, n_parts: usize, f: impl FnOnce
         let mut sums = Record::default();
         for rows in parts.iter().filter(|rows| !rows.is_empty()) {
             let (few, target) = (stack.between(rows, &POINTS)?, Target::Times(all.select(rows)));
-            settings.add(&mut sums, &settings.sums(request, &select(task, &target, Input::Stack(&few)))?)?;
+            // As partitions do, which give each block a seed of its own.
+            let block = Task { seed: rows[0] as u64, ..select(task, &target, Input::Stack(&few)) };
+            settings.add(&mut sums, &settings.sums(request, &block)?)?;
         }
         Ok(sums)
     };
     let rows = AllRows { n_rows: N, number_means: vec![], events: all.events(), ask: &ask };
-    let asked = Asked { rows: &rows, pool: task.pool, last: RefCell::default() };
+    let asked = Asked { rows: &rows, seed: task.seed, pool: task.pool, last: RefCell::default() };
     let (among, target) = (stack.between(&POINTS, &POINTS).unwrap(), Target::Times(all.select(&POINTS)));
     let landmarks = select(task, &target, Input::Stack(&among));
     f(&objective(&landmarks, settings).unwrap(), &asked);
