@@ -136,8 +136,10 @@ def test_formats_of_times_have_the_same_model(study, tmp_path):
     blocks = frames.from_pandas(table, npartitions=2)
     found = train(blocks[["a", "b"]], blocks[["days", "died"]], survival(**SETTINGS))
     assert found.model_.to_bytes() == here
-    plain = [train(array.from_array(X, chunks=(120, 2)), array.from_array(y, chunks=120), survival(**SETTINGS)) for y in (
-        mk.survival_target(time, event), np.rec.fromarrays([time, event], names="t,e"))]
+    plain = [
+        train(array.from_array(X, chunks=(120, 2)), array.from_array(y, chunks=120), survival(**SETTINGS))
+        for y in (mk.survival_target(time, event), np.rec.fromarrays([time, event], names="t,e"))
+    ]
     assert plain[0].model_.to_bytes() == plain[1].model_.to_bytes()
     assert np.allclose(plain[0].predict(X), found.predict(table[["a", "b"]]), rtol=0, atol=1e-9)
 
@@ -149,7 +151,10 @@ def test_times_that_are_none_are_named(study, tmp_path):
             train("rows.npy", y, survival())
     with pytest.raises(ValueError, match="are for MKLSurvival"):
         train("rows.npy", (0, 1), classifier())
-    for column, told in ((0, r"rows\.npy \[100:200\]: the target of row 50 is .*-1"), (3, r"rows\.npy \[100:200\]: event must hold booleans")):
+    for column, told in (
+        (0, r"rows\.npy \[100:200\]: the target of row 50 is .*-1"),
+        (3, r"rows\.npy \[100:200\]: event must hold booleans"),
+    ):
         bad = np.column_stack([time, X, event])
         bad[150, column] = -1.0
         np.save(tmp_path / "rows.npy", bad)
