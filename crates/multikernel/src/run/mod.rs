@@ -20,7 +20,7 @@ mod predict;
 mod runner;
 
 pub use calibrate::Calibration;
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Keeper};
 pub use coefficients::Coefficients;
 pub use control::{Canceller, Control, Stop};
 pub use input::{Input, Rows};

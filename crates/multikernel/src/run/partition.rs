@@ -1,5 +1,6 @@
 //! Learning from rows that lie in partitions: what a method adds up over each, and what it makes of the sums.
 
+use super::checkpoint::Keeper;
 use super::control::Control;
 use super::method::Task;
 use super::observer::Observer;
@@ -27,11 +28,13 @@ pub trait ByPartitions: Send + Sync {
         add_sums(sums, next)
     }
 
-    /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks, or the rows drawn.
+    /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks, or the rows drawn. `keeper` has the
+    /// state to go on from, and is given the state after each step: what follows from it has the same bits.
     fn learn(
         &self,
         landmarks: &Task<'_>,
         rows: &AllRows<'_>,
+        keeper: &mut Keeper,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Run>;

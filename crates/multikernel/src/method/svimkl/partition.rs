@@ -16,18 +16,20 @@ use std::cell::RefCell;
 use super::climb::{Elsewhere, MIN_CURVATURE, Passes};
 use super::clip::Clip;
 use super::functions::{FunctionsModel, SviMklEnd};
+use super::layout::Layout;
 use super::loss::{Loss, NumbersLoss};
 use super::model::LogisticModel;
 use super::objective::{CurvatureSums, Objective, RowSums};
 use super::settings::Settings;
-use super::{facts, first_point, on_points, warning};
+use super::state::Fit;
+use super::{check_fit, facts, first_point, misfit, on_points, warning};
 use crate::data::Target;
 use crate::error::{Error, Remedy, Result, message};
-use crate::file::{Codec, Record};
+use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::method::ends::{Hazards, RiskSums, RowHazards};
 use crate::pool::Pool;
-use crate::run::{AllRows, ByPartitions, Control, MOST_TIMES, Observer, Progress, Run, Stop, Task, add_sums};
+use crate::run::{AllRows, ByPartitions, Control, Keeper, MOST_TIMES, Observer, Progress, Run, Stop, Task, add_sums};
 use crate::simd::ln;
 use crate::solve::product::scaled_square;
 
@@ -161,6 +163,7 @@ impl ByPartitions for Settings {
         &self,
         landmarks: &Task<'_>,
         rows: &AllRows<'_>,
+        keeper: &mut Keeper,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Run> {
@@ -170,21 +173,34 @@ impl ByPartitions for Settings {
         let passes = Passes::over(&objective, &asked);
         let first = first_point(&objective, self, |c| first_intercept(self.loss, rows, c));
         let outputs = vec![0.0; objective.layout.samples().len() * objective.layout.n_kernels];
-        let mut fit = objective.begin(first, outputs, &passes)?;
+        let mut fit = match keeper.take_stored() {
+            Some(state) => resumed(&state, &objective)?,
+            None => objective.begin(first, outputs, &passes)?,
+        };
         let stop = || control.stop().is_some();
-        let mut progress = Progress::of(0, self.iterations);
+        let progress_of = |fit: &Fit| {
+            let taken = fit.losses.len() - 1;
+            Progress::of(taken.min(self.iterations), self.iterations).with("bound", -fit.losses[taken])
+        };
+        let mut progress = progress_of(&fit);
         let why = loop {
             let taken = fit.losses.len() - 1;
             if fit.converged || taken >= self.iterations {
                 break Stop::Finished;
             }
             if let Some(why) = control.stop() {
+                keeper.keep(&progress, kept(&fit), observer);
                 break why;
             }
-            objective.climb(&mut fit, self.tol, &passes, &stop)?;
-            let taken = fit.losses.len() - 1;
-            progress = Progress::of(taken.min(self.iterations), self.iterations).with("bound", -fit.losses[taken]);
+            // A step that fails may have changed some of it.
+            let before = keeper.is_on().then(|| kept(&fit));
+            if let Err(error) = objective.climb(&mut fit, self.tol, &passes, &stop) {
+                before.into_iter().for_each(|before| keeper.keep(&progress, before, observer));
+                return Err(error);
+            }
+            progress = progress_of(&fit);
             observer.progress(&progress);
+            keeper.after_step(&progress, || kept(&fit), observer);
         };
         let taken = fit.losses.len() - 1;
         if taken == 0 && why != Stop::Finished {
@@ -211,6 +227,32 @@ impl ByPartitions for Settings {
         let record = model.encode();
         Ok(Run { model: Box::new(model), record, stop: why, steps: taken as u64, progress })
     }
+}
+
+/// A state as it is stored: with what only rows elsewhere know.
+fn kept(fit: &Fit) -> Record {
+    let mut record = Record::default();
+    record.put("fit", fit);
+    record.put("sums", &fit.sums.0.clone().unwrap_or_default());
+    record.put("basis_at", &fit.basis.at.0.clone().unwrap_or_default());
+    record
+}
+
+/// The state that was stored; the factor of its basis is asked for again.
+fn resumed(record: &Record, objective: &Objective<'_>) -> Result<Fit> {
+    let (mut fit, sums): (Fit, CurvatureSums) = (record.take("fit")?, record.take("sums")?);
+    let (at, layout): (Vec<f64>, Layout) = (record.take("basis_at")?, objective.layout);
+    check_fit(&fit, layout, (layout.n_points, 0))?;
+    let begun = !fit.basis.means.is_empty();
+    if [sums.squares.len(), sums.plain.len()] != [layout.n_kernels; 2]
+        || at.len() != if begun { layout.size() } else { 0 }
+    {
+        return Err(misfit());
+    }
+    fit.sums = Cache(Some(sums));
+    fit.basis.at = Cache(begun.then_some(at));
+    fit.clip = Cache(Some(objective.clip.clone()));
+    Ok(fit)
 }
 
 /// As [`Loss::first_intercept`], from the mean of all rows.

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::file::{self, Codec, Kind, Record, record};
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
-use crate::run::{AllRows, ByPartitions, Input, Rows, Run, Stop, Task, method_rng};
+use crate::run::{AllRows, ByPartitions, Input, Keeper, Rows, Run, Stop, Task, method_rng};
 use statistics::{Picks, Summary};
 
 /// Rows of a partition whose kernels are computed at a time: what a task takes in memory does not grow with its rows.
@@ -86,7 +86,8 @@ impl Plan {
     /// Trains on rows in partitions, which need not be on this machine: for methods that need sums over rows alone (`mklr`,
     /// `svimkl`, `cik`, `dpm`), on numeric columns, to predict classes, numbers or (`mklr`, `svimkl`) times to an event. Some rows (`landmarks`) carry the functions;
     /// they, the widths of kernels, and the first clusters come from rows drawn with the seed. The model depends on the partitions and their
-    /// order, not on where and how often they were asked.
+    /// order, not on where and how often they were asked. With a checkpoint in the session, the state is stored after steps, and
+    /// when a partition could not be asked; a session that resumes goes on from it to the same bits.
     ///
     /// Cost: two questions for preprocessing and one or two for each step; a partition of n rows answers one in n P
     /// kernel values for each landmark, at some steps n m^2 products for m landmarks, in memory of up to 2,048 rows
@@ -115,7 +116,7 @@ impl Plan {
     ///
     /// # Errors
     /// A method that is no sum over rows, `auto` parameters, columns that are not numbers, kernels that need all rows,
-    /// more than 2,097,152 distinct times of events,
+    /// more than 2,097,152 distinct times of events, a checkpoint of other rows or settings,
     /// partitions that differ in their columns or change between questions, and what partitions report.
     pub fn train_partitions(
         &self,
@@ -138,6 +139,9 @@ impl Plan {
         self.check_kind(kind)?;
         let classes = summary.class_list()?;
         check_targets(&summary, kind, &classes)?;
+        let fingerprint = asked.fingerprint(&summary);
+        let identity = self.identity(&fingerprint, session.pool);
+        let mut keeper = Keeper::new(session.checkpoint.clone(), identity, session.observer)?;
         let picks = asked.picks(&summary, &classes)?;
         let drawn = picks.dataset(name, &summary, &classes)?;
         session.observer.phase("kernels");
@@ -166,11 +170,11 @@ impl Plan {
         let number_means = units.as_ref().map_or_else(Vec::new, |units| units.given_means(&summary.number_means()));
         let rows = AllRows { n_rows: summary.n_rows(), number_means, events: summary.events(), ask: &ask };
         session.observer.phase(self.name());
-        let run = sums.learn(&task, &rows, &session.control, session.observer)?;
+        let run = sums.learn(&task, &rows, &mut keeper, &session.control, session.observer)?;
         session.observer.phase("shares");
         let shares = shares(&task, run.model.as_ref(), &session.control)?;
         let learned = Learned { shares, units, ..Learned::default() };
-        Ok(self.model_of(&landmarks, run, learned, (&summary, &asked.fingerprint(&summary))))
+        Ok(self.model_of(&landmarks, run, learned, (&summary, &fingerprint)))
     }
 
     /// The landmarks with their kernels, prepared by what all rows say: rows drawn have the medians of widths, and the

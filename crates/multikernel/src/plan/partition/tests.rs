@@ -1,10 +1,12 @@
 //! Partitions against one machine: the same objective, gradients and optimum, whatever the cut; and what is refused.
 
+use std::time::Duration;
+
 use super::*;
 use crate::Pool;
 use crate::data::{Scale, Times, bundled};
 use crate::dist::{Rng, normal};
-use crate::run::Silent;
+use crate::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 
 /// Partitions in this process.
 struct Here<'a> {
@@ -275,6 +277,112 @@ fn what_is_no_sum_over_rows_is_refused() {
         Dataset::new("other", Samples::unnamed(Matrix::zeros(5, 3)).unwrap(), one.labels.select(&[0; 5])).unwrap();
     assert!(message(trained(&mklr(&[]), vec![data.clone(), other], 1)).contains("partition 1 has"));
     assert!(message(trained(&mklr(&[]), vec![], 1)).contains("there is no partition"));
+}
+
+/// Partitions that can be asked so often.
+struct Lost<'a>(Here<'a>, usize);
+
+impl Partitions for Lost<'_> {
+    fn ask(&mut self, setup: &[u8], request: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if self.0.asked >= self.1 {
+            return Err(Error::Stopped("the cluster is lost".into()));
+        }
+        self.0.ask(setup, request, take)
+    }
+}
+
+/// Asks partitions this often, from a checkpoint to it; also how often they were asked.
+fn session(plan: &Plan, sets: &[Dataset], most: usize, every: Duration, path: &Path) -> (Result<Model>, usize) {
+    let pool = Pool::new(1).unwrap();
+    let mut lost = Lost(Here { sets: sets.to_vec(), pool: &pool, change: None, asked: 0 }, most);
+    let mut silent = Silent;
+    let mut session = Session::new(&pool, &mut silent);
+    session.checkpoint = Some(Checkpoint { every, resume: true, ..Checkpoint::new(path) });
+    (plan.train_partitions("rows", &mut lost, &mut session), lost.0.asked)
+}
+
+fn with(method: &str, settings: &[(&str, &str)]) -> Plan {
+    settings.iter().fold(Plan::new(method).unwrap(), |plan, (name, value)| plan.set(name, value).unwrap())
+}
+
+/// Plans and rows whose runs are short.
+fn short_runs() -> Vec<(Plan, Dataset)> {
+    let few = [("frequencies", "8"), ("sweeps", "2"), ("epochs", "4"), ("start", "3")];
+    vec![
+        (mklr(&[("landmarks", "12"), ("iterations", "20")]), times(90)),
+        (mklr(&[("landmarks", "12"), ("iterations", "20")]), numbers(90, false)),
+        (with("svimkl", &[("landmarks", "9"), ("iterations", "11"), ("nodes", "4")]), two_groups(80)),
+        (with("cik", &few), two_groups(300)),
+        (with("cik", &few), numbers(200, false)),
+        (with("dpm", &[("sweeps", "5"), ("start", "3")]), two_groups(300)),
+    ]
+}
+
+#[test]
+fn runs_go_on_where_they_were_lost_to_the_same_bits() {
+    let (folder, never, at_once) = (tempfile::tempdir().unwrap(), Duration::from_secs(3600), Duration::ZERO);
+    for (number, (plan, data)) in short_runs().into_iter().enumerate() {
+        let path = |name: &str| folder.path().join(format!("{number}-{name}"));
+        let n = data.samples.n_samples();
+        let sets = cut(&data, &[n / 3, n / 2, n]);
+        let (whole, n_asked) = session(&plan, &sets, usize::MAX, never, &path("whole"));
+        let whole = whole.unwrap().to_bytes().unwrap();
+        assert!(!path("whole").exists() && n_asked > 5, "{n_asked}");
+        // Lost once, at any question after the first step, whether the state is stored then or was before.
+        let mut n_stored = 0;
+        for (most, every) in (3..n_asked).step_by(4).flat_map(|most| [(most, never), (most, at_once)]) {
+            let path = path(&format!("{most} {every:?}"));
+            let lost = session(&plan, &sets, most, every, &path).0.unwrap_err();
+            assert!(lost.to_string().contains("the cluster is lost"), "{lost}");
+            n_stored += usize::from(path.exists());
+            let (found, asked) = session(&plan, &sets, usize::MAX, never, &path);
+            assert!(found.unwrap().to_bytes().unwrap() == whole, "{} lost after {most}", plan.name());
+            // The summary, the rows drawn, and perhaps the factor of a curvature are asked for again.
+            assert!(!path.exists() || most < 6 || asked < n_asked, "{asked} of {n_asked}");
+        }
+        assert!(n_stored > 1, "{}: {n_stored}", plan.name());
+    }
+}
+
+#[test]
+fn runs_go_on_where_they_were_stopped_to_the_same_bits() {
+    struct StopAt(Canceller, u64);
+    impl Observer for StopAt {
+        fn progress(&mut self, progress: &Progress) {
+            if progress.done == self.1 {
+                self.0.cancel();
+            }
+        }
+    }
+    let (folder, pool) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap());
+    for (number, (plan, data)) in short_runs().into_iter().enumerate().take(3) {
+        let (path, sets) =
+            (folder.path().join(number.to_string()), cut(&data, &[30, 80.min(data.samples.n_samples())]));
+        let whole = trained(&plan, sets.clone(), 1).unwrap().to_bytes().unwrap();
+        for step in [2, 5, 9] {
+            let control = Control::default();
+            let mut observer = StopAt(control.canceller(), step);
+            let mut stopped = Session::new(&pool, &mut observer);
+            stopped.control = control;
+            stopped.checkpoint = Some(Checkpoint { resume: true, ..Checkpoint::new(&path) });
+            let mut here = Here { sets: sets.clone(), pool: &pool, change: None, asked: 0 };
+            let model = plan.train_partitions("rows", &mut here, &mut stopped).unwrap();
+            assert!(!model.training().is_finished() && path.exists());
+        }
+        // Other rows, other settings, and whoever does not want to go on.
+        let message = |found: Result<Model>| found.unwrap_err().to_string();
+        let other = [sets[1].clone(), sets[0].clone()];
+        let hour = Duration::from_secs(3600);
+        assert!(message(session(&plan, &other, usize::MAX, hour, &path).0).contains("its data fingerprint is"));
+        let smoother = plan.clone().set("lambda", "0.5").unwrap();
+        assert!(message(session(&smoother, &sets, usize::MAX, hour, &path).0).contains("its lambda is `0.1`"));
+        let mut here = Here { sets: sets.clone(), pool: &pool, change: None, asked: 0 };
+        let mut silent = Silent;
+        let mut anew = Session::new(&pool, &mut silent);
+        anew.checkpoint = Some(Checkpoint::new(&path));
+        assert!(message(plan.train_partitions("rows", &mut here, &mut anew)).contains("exists already"));
+        assert!(session(&plan, &sets, usize::MAX, hour, &path).0.unwrap().to_bytes().unwrap() == whole);
+    }
 }
 
 #[test]
