@@ -332,11 +332,13 @@ class Training:
         self.seconds: list[float] = []
         self.setup: tuple[bytes, Any] = (b"", None)
 
-    def run(self, label: str | None, targets: list[str] | None, told: bool) -> Any:
+    def run(self, label: str | None, targets: list[str] | None, told: bool, checkpoint: Path | None = None) -> Any:
         """Trains the estimator; `told` says whether short passes are worth a warning."""
         estimator, kind = self.estimator, kind_of(self.estimator)
         plan = estimator._plan()
         is_stream = isinstance(estimator, _Online)
+        if is_stream and checkpoint is not None:
+            raise ValueError("learners of streams have no checkpoint on partitions; leave it out")
         calls = [(name, kind, *part) for name, part in zip(self.names, self.parts, strict=True)]
         found = self._with_rows(list(self.engine.each(look, calls, self.names)))
         self._check(found, None if is_stream else plan)
@@ -350,7 +352,7 @@ class Training:
             from ._progress import printer
 
             tell = printer(type(estimator).__name__)
-        model, notes = _core.fit_partitions(plan, self._ask, estimator._limits(), on_progress=tell)
+        model, notes = _core.fit_partitions(plan, self._ask, estimator._limits(), checkpoint=checkpoint, on_progress=tell)
         self._fill(found[0], model, shape)
         estimator._warn(notes)
         if told and self.seconds and min(self.seconds) < SHORT:

@@ -11,6 +11,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -202,6 +204,7 @@ def train(
     client: Any = None,
     rows: int = ROWS,
     timeout: float | None = None,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Any:
     """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
 
@@ -228,6 +231,10 @@ def train(
     timeout : float, optional
         Seconds without an answer after which `TimeoutError` names the open partitions and their workers. None: ten minutes, or
         ten times what an answer took so far or is estimated to take, if that is longer.
+    checkpoint : path, optional
+        A file for the state of the training: written every five seconds at most, and when a partition could not be asked. The
+        same call goes on from it, to the bits of an uninterrupted run; it is refused for other rows, partitions or settings,
+        and removed when the training is finished.
 
     Returns
     -------
@@ -259,7 +266,9 @@ def train(
         parts, names = [(part,) for part in files], [part.name for part in files]
         targets = [y] if isinstance(y, str) else None
         label = y if isinstance(y, str) else None
-    return Training(estimator, parts, names, engine).run(label, targets, told=client is not None)
+    return Training(estimator, parts, names, engine).run(
+        label, targets, told=client is not None, checkpoint=None if checkpoint is None else Path(checkpoint)
+    )
 
 
 def _columns(y: Any, of_times: bool) -> Any:

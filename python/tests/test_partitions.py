@@ -110,9 +110,9 @@ def survival(**more):
 
 
 def test_times_are_those_of_a_fit_on_all_rows(study, tmp_path):
-    X, time, event = study
+    X, time, event = (values[:150] for values in study)
     np.save(tmp_path / "rows.npy", np.column_stack([time, X, event]))
-    found = train(tmp_path / "rows.npy", (0, -1), survival(tol=1e-12), rows=70)
+    found = train(tmp_path / "rows.npy", (0, -1), survival(tol=1e-12), rows=60)
     y = mk.survival_target(time, event)
     # All rows are landmarks, so that both have the same; the optimum is unique.
     whole = survival(tol=1e-12).fit(X, y)
@@ -121,7 +121,7 @@ def test_times_are_those_of_a_fit_on_all_rows(study, tmp_path):
     curves = [each.predict_survival_function(X, [2.0, 9.0, 30.0]) for each in (found, whole)]
     assert np.abs(curves[0] - curves[1]).max() < 1e-3
     assert found.score(X, y) > 0.65
-    assert found.facts_["events"] == f"{event.sum()} of 240 rows"
+    assert found.facts_["events"] == f"{event.sum()} of 150 rows"
     assert found.facts_["log risks"][:22] == whole.facts_["log risks"][:22]
 
 
@@ -238,6 +238,47 @@ def test_a_file_that_changes_is_noticed(tables, tmp_path, monkeypatch):
     monkeypatch.setattr(Here, "each", each)
     with pytest.raises(ValueError, match=r"rows-1\.csv: the rows of partition 1 have changed"):
         train(paths, "way", classifier())
+
+
+@pytest.mark.parametrize("method", ["mklr", "svimkl", "dpm"])
+def test_a_lost_driver_goes_on_from_its_checkpoint(tables, tmp_path, monkeypatch, method):
+    params = {"sweeps": 12} if method == "dpm" else {**SETTINGS, "iterations": 10}
+
+    def made():
+        return mk.MKLClassifier(method, None if method == "dpm" else "gaussian(1, 4), linear", params=params)
+
+    whole = train(f"{tables}/*.csv", "way", made()).model_.to_bytes()
+    asked, most, file = [], [0], tmp_path / "run"
+
+    def each(self, function, calls, names):
+        asked.append(function)
+        if len(asked) > most[0]:
+            raise ConnectionError("the cluster is gone")
+        yield from original(self, function, calls, names)
+
+    original = Here.each
+    monkeypatch.setattr(Here, "each", each)
+    # A look and two questions; then more and more steps.
+    for count in (5, 6, 7):
+        asked.clear()
+        most[0] = count
+        with pytest.raises(ConnectionError, match="is gone"):
+            train(f"{tables}/*.csv", "way", made(), checkpoint=file)
+    assert file.exists()
+    asked.clear()
+    most[0] = 10**6
+    with pytest.raises(ValueError, match="belongs to another run: its data fingerprint"):
+        train([tables / "rows-0.csv", tables / "rows-2.csv"], "way", made(), checkpoint=file)
+    with pytest.raises(ValueError, match="belongs to another run: its scale is"):
+        train(f"{tables}/*.csv", "way", made().set_params(scale="none"), checkpoint=file)
+    found = train(f"{tables}/*.csv", "way", made(), checkpoint=str(file))
+    assert found.model_.to_bytes() == whole
+    assert sorted(tmp_path.iterdir()) == []
+
+
+def test_checkpoints_of_streams_are_refused(tables, tmp_path):
+    with pytest.raises(ValueError, match="have no checkpoint"):
+        train(f"{tables}/*.csv", "way", learner(), checkpoint=tmp_path / "run")
 
 
 distributed = pytest.importorskip("distributed")
