@@ -177,55 +177,83 @@ impl ByPartitions for Settings {
             Some(state) => resumed(&state, &objective)?,
             None => objective.begin(first, outputs, &passes)?,
         };
-        let stop = || control.stop().is_some();
-        let progress_of = |fit: &Fit| {
-            let taken = fit.losses.len() - 1;
-            Progress::of(taken.min(self.iterations), self.iterations).with("bound", -fit.losses[taken])
-        };
-        let mut progress = progress_of(&fit);
-        let why = loop {
-            let taken = fit.losses.len() - 1;
-            if fit.converged || taken >= self.iterations {
-                break Stop::Finished;
-            }
-            if let Some(why) = control.stop() {
-                keeper.keep(&progress, kept(&fit), observer);
-                break why;
-            }
-            // A step that fails may have changed some of it.
-            let before = keeper.is_on().then(|| kept(&fit));
-            if let Err(error) = objective.climb(&mut fit, self.tol, &passes, &stop) {
-                before.into_iter().for_each(|before| keeper.keep(&progress, before, observer));
-                return Err(error);
-            }
-            progress = progress_of(&fit);
-            observer.progress(&progress);
-            keeper.after_step(&progress, || kept(&fit), observer);
-        };
-        let taken = fit.losses.len() - 1;
+        let why = self.climbed(&objective, &passes, &mut fit, (keeper, control, observer))?;
+        let (taken, progress) = (fit.losses.len() - 1, self.progress(&fit));
         if taken == 0 && why != Stop::Finished {
             return Err(Error::Stopped(format!("{why} before anything was learned; no model was made")));
         }
+        let made = made(landmarks, &objective, &fit, &asked);
+        // The last question may be one too many for the cluster.
+        let (model, of_target) = made.inspect_err(|_| keeper.keep(&progress, kept(&fit), observer))?;
         let mut told = facts(&objective, taken, fit.losses[taken], fit.gap);
         told.push(("rows".into(), format!("{} in partitions", rows.n_rows)));
-        let model = match landmarks.target {
-            Target::Classes => {
-                let functions = functions(landmarks);
-                SviMklEnd::Classes(LogisticModel::of_functions(functions, landmarks, &objective, &fit.x)?)
-            }
-            Target::Numbers(_) => SviMklEnd::Functions(FunctionsModel::new(&objective, &fit.x, Default::default())),
-            Target::Times(_) => {
-                let (risks, (times, counts)) = (asked.risks(BASELINE, &fit.x)?, &rows.events);
-                let n_events: usize = counts.iter().sum();
-                told.push(("events".into(), format!("{n_events} of {} rows", rows.n_rows)));
-                told.push(("log risks".into(), format!("standard deviation {:.3}", risks.deviation(rows.n_rows))));
-                let baseline = (times.clone(), risks.baseline(counts)?);
-                SviMklEnd::Functions(FunctionsModel::new(&objective, &fit.x, baseline))
-            }
-        };
+        told.extend(of_target);
         let model = model.with(told, warning(self, &fit, fit.gap));
         let record = model.encode();
         Ok(Run { model: Box::new(model), record, stop: why, steps: taken as u64, progress })
+    }
+}
+
+impl Settings {
+    fn progress(&self, fit: &Fit) -> Progress {
+        let taken = fit.losses.len() - 1;
+        Progress::of(taken.min(self.iterations), self.iterations).with("bound", -fit.losses[taken])
+    }
+
+    /// Steps until they are enough, or a stop is asked for.
+    fn climbed(
+        &self,
+        objective: &Objective<'_>,
+        passes: &Passes<'_>,
+        fit: &mut Fit,
+        (keeper, control, observer): (&mut Keeper, &Control, &mut dyn Observer),
+    ) -> Result<Stop> {
+        let stop = || control.stop().is_some();
+        loop {
+            let before = self.progress(fit);
+            if fit.converged || fit.losses.len() > self.iterations {
+                return Ok(Stop::Finished);
+            }
+            if let Some(why) = control.stop() {
+                keeper.keep(&before, kept(fit), observer);
+                return Ok(why);
+            }
+            // A step that fails may have changed some of it.
+            let state = keeper.is_on().then(|| kept(fit));
+            if let Err(error) = objective.climb(fit, self.tol, passes, &stop) {
+                state.into_iter().for_each(|state| keeper.keep(&before, state, observer));
+                return Err(error);
+            }
+            let progress = self.progress(fit);
+            observer.progress(&progress);
+            keeper.after_step(&progress, || kept(fit), observer);
+        }
+    }
+}
+
+/// The model of a state, and what is told of its target.
+fn made(
+    landmarks: &Task<'_>,
+    objective: &Objective<'_>,
+    fit: &Fit,
+    asked: &Asked<'_>,
+) -> Result<(SviMklEnd, Vec<(String, String)>)> {
+    let functions_model = |baseline| SviMklEnd::Functions(FunctionsModel::new(objective, &fit.x, baseline));
+    match landmarks.target {
+        Target::Classes => {
+            let model = LogisticModel::of_functions(functions(landmarks), landmarks, objective, &fit.x)?;
+            Ok((SviMklEnd::Classes(model), vec![]))
+        }
+        Target::Numbers(_) => Ok((functions_model(Default::default()), vec![])),
+        Target::Times(_) => {
+            let (risks, rows) = (asked.risks(BASELINE, &fit.x)?, asked.rows);
+            let (times, counts) = &rows.events;
+            let told = vec![
+                ("events".into(), format!("{} of {} rows", counts.iter().sum::<usize>(), rows.n_rows)),
+                ("log risks".into(), format!("standard deviation {:.3}", risks.deviation(rows.n_rows))),
+            ];
+            Ok((functions_model((times.clone(), risks.baseline(counts)?)), told))
+        }
     }
 }
 

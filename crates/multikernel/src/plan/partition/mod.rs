@@ -84,10 +84,11 @@ pub(super) fn unpacked(bytes: &[u8]) -> Result<(String, Record)> {
 
 impl Plan {
     /// Trains on rows in partitions, which need not be on this machine: for methods that need sums over rows alone (`mklr`,
-    /// `svimkl`, `cik`, `dpm`), on numeric columns, to predict classes, numbers or (`mklr`, `svimkl`) times to an event. Some rows (`landmarks`) carry the functions;
-    /// they, the widths of kernels, and the first clusters come from rows drawn with the seed. The model depends on the partitions and their
-    /// order, not on where and how often they were asked. With a checkpoint in the session, the state is stored after steps, and
-    /// when a partition could not be asked; a session that resumes goes on from it to the same bits.
+    /// `svimkl`, `cik`, `dpm`), on numeric columns, to predict classes, numbers or (`mklr`, `svimkl`) times to an event. Some
+    /// rows (`landmarks`) carry the functions; they, the widths of kernels, and the first clusters come from rows drawn with
+    /// the seed. The model depends on the partitions and their order, not on where and how often they were asked. With a
+    /// checkpoint in the session, the state is stored after steps, and when a partition could not be asked; a session that
+    /// resumes goes on from it to the same bits.
     ///
     /// Cost: two questions for preprocessing and one or two for each step; a partition of n rows answers one in n P
     /// kernel values for each landmark, at some steps n m^2 products for m landmarks, in memory of up to 2,048 rows
