@@ -259,7 +259,8 @@ def train(
     of_times = kind_of(estimator) == "times"
     if is_collection(data):
         parts, names = _blocks(data, y, client)
-        targets = None if of_times else target_names(y)
+        # The name of an array is that of its graph, which may be another in the next run.
+        targets = None if of_times or hasattr(y, "chunks") else target_names(y)
         label = targets[0] if targets else None
     else:
         files = stored(data, _columns(y, of_times), rows)

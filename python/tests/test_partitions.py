@@ -144,6 +144,14 @@ def test_formats_of_times_have_the_same_model(study, tmp_path):
     assert np.allclose(plain[0].predict(X), found.predict(table[["a", "b"]]), rtol=0, atol=1e-9)
 
 
+def test_arrays_give_targets_no_name(study):
+    array = pytest.importorskip("dask.array")
+    X, time, _ = study
+    y = array.from_array(time, chunks=120)
+    found = train(array.from_array(X, chunks=(120, 2)), y, mk.MKLRegressor("mklr", "linear", params=SETTINGS))
+    assert found.model_.numbers == ["y"]
+
+
 def test_times_that_are_none_are_named(study, tmp_path):
     X, time, event = study
     for y in (None, -1, (0, 1, 2)):
