@@ -215,6 +215,7 @@ def fit_partitions(
     limits: dict[str, Any],
     *,
     name: str = ...,
+    checkpoint: PathLike[str] | None = ...,
     on_progress: Any = ...,
 ) -> tuple[Model, list[str]]: ...
 

@@ -22,7 +22,7 @@ from sklearn.base import clone
 from . import _core
 from ._data import Array
 from ._estimators import _Base, _Classifier, _Online, class_texts
-from ._targets import MKLRegressor, default_names
+from ._targets import MKLRegressor, MKLSurvival, default_names, survival_target, survival_times
 
 #: Rows of a file that become one partition, unless told otherwise.
 ROWS = 200_000
@@ -30,8 +30,15 @@ ROWS = 200_000
 SHORT = 1.0
 #: Rows of a partition whose kernels with the landmarks are held at a time, and how many such matrices.
 BLOCK, BLOCKS = 2048, 6
+#: Numbers held for each time of an event and node: sums, hazards, and both as bytes.
+RISKS = 20
 #: Seconds that the kernels of two rows take, and a product of the curvature, on a slow machine.
 KERNELS, PRODUCT = 5e-8, 2e-10
+
+#: A column of files, by name or position.
+Column = str | int
+#: What is predicted: classes, numbers, or times from a column of times and one of events.
+Target = Column | tuple[Column, Column]
 
 Values = tuple[Array, list[str] | None, npt.NDArray[Any]]
 
@@ -41,7 +48,7 @@ class Stored:
     """Rows of a file: from `start` to `stop`, for Parquet in row groups."""
 
     path: str
-    target: str | int
+    target: Target
     start: int
     stop: int | None
 
@@ -63,18 +70,31 @@ class Stored:
                 table = file.read_row_groups(range(self.start, self.stop or file.num_row_groups)).to_pandas()
         else:
             table = pd.read_csv(self.path)
-        if self.target not in table.columns:
-            raise ValueError(f"{self.path}: there is no column {self.target!r} to predict; it has {list(table.columns)[:8]}")
-        return of_table(self.name, table.drop(columns=self.target), table[self.target])
+        for column in self._columns():
+            if column not in table.columns:
+                raise ValueError(f"{self.path}: there is no column {column!r} to predict; it has {list(table.columns)[:8]}")
+        targets = [table[column] for column in self._columns()]
+        return of_table(self.name, table.drop(columns=self._columns()), self._targets(targets))
+
+    def _columns(self) -> list[Column]:
+        return list(self.target) if isinstance(self.target, tuple) else [self.target]
+
+    def _targets(self, columns: Sequence[Any]) -> Any:
+        if len(columns) == 1:
+            return columns[0]
+        try:
+            return survival_target(*columns)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
 
     def _array(self) -> Values:
         values = np.load(self.path, mmap_mode="r")[self.start : self.stop]
-        at = int(self.target) % values.shape[1]
+        at = [int(column) % values.shape[1] for column in self._columns()]
         rest = np.delete(np.asarray(values, dtype=np.float64), at, axis=1)
-        return np.ascontiguousarray(rest), None, np.array(values[:, at])
+        return np.ascontiguousarray(rest), None, np.array(self._targets([values[:, column] for column in at]))
 
 
-def stored(paths: Any, target: str | int | None, rows: int) -> list[Stored]:
+def stored(paths: Any, target: Target | None, rows: int) -> list[Stored]:
     """The partitions of files, in their order: Parquet, npy and CSV."""
     if isinstance(paths, (str, Path)):
         paths = sorted(glob(str(paths))) if any(sign in str(paths) for sign in "*?[") else [paths]
@@ -88,17 +108,18 @@ def stored(paths: Any, target: str | int | None, rows: int) -> list[Stored]:
     return parts
 
 
-def _cut(path: str, target: str | int | None, rows: int) -> Iterator[Stored]:
+def _cut(path: str, target: Target | None, rows: int) -> Iterator[Stored]:
+    columns = target if isinstance(target, tuple) else (target,)
     if path.endswith(".npy"):
         array = np.load(path, mmap_mode="r")
         if array.ndim != 2:
             raise ValueError(f"{path} holds an array of shape {array.shape}; give rows x columns, with the target as a column")
-        if isinstance(target, str):
+        if any(isinstance(column, str) for column in columns):
             raise ValueError(f"{path} has no names of columns; give y as a position, such as -1 for the last, got {target!r}")
         for start in range(0, len(array), rows):
             yield Stored(path, -1 if target is None else target, start, min(start + rows, len(array)))
         return
-    if not isinstance(target, str):
+    if target is None or not all(isinstance(column, str) for column in columns):
         raise ValueError(f"{path}: give y, the name of the column to predict, got {target!r}")
     if not path.endswith(".parquet"):
         yield Stored(path, target, 0, None)
@@ -116,7 +137,7 @@ def _cut(path: str, target: str | int | None, rows: int) -> Iterator[Stored]:
     yield Stored(path, target, start, len(sizes))
 
 
-def of_table(name: str, X: Any, y: Any) -> Values:
+def of_table(name: str, X: Any, y: Any, kind: str = "") -> Values:
     """The values of a block: a DataFrame or an array, and what is predicted."""
     names = None
     if hasattr(X, "columns"):
@@ -131,6 +152,8 @@ def of_table(name: str, X: Any, y: Any) -> Values:
     values: Array = np.require(np.asarray(X, dtype=np.float64), requirements=["C", "A"])
     if values.ndim != 2:
         raise ValueError(f"{name}: rows must be two-dimensional, got shape {values.shape}")
+    if kind == "times" and hasattr(y, "to_records"):
+        y = y.to_records(index=False)
     return values, names, np.asarray(y)
 
 
@@ -138,9 +161,9 @@ def _is_number(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "biuf"
 
 
-def values_of(name: str, part: Sequence[Any]) -> Values:
+def values_of(name: str, part: Sequence[Any], kind: str) -> Values:
     """What a partition holds: read from its file, or as Dask gives it."""
-    return part[0].load() if isinstance(part[0], Stored) else of_table(name, part[0], part[1])
+    return part[0].load() if isinstance(part[0], Stored) else of_table(name, part[0], part[1], kind)
 
 
 @dataclass(frozen=True)
@@ -153,12 +176,15 @@ class Found:
     #: The classes; none where numbers are predicted.
     labels: npt.NDArray[Any] | None
     shape: tuple[int, ...]
+    #: The distinct times of events, where times are predicted.
+    times: Array | None
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is predicted."""
+    """What is predicted: classes, numbers or times."""
 
+    kind: str
     classes: npt.NDArray[Any] | None
     numbers: list[str]
     label: str | None
@@ -180,29 +206,41 @@ def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return np.array([type(label).__name__ in gaps or label != label for label in labels.ravel()], dtype=bool)
 
 
-def look(name: str, of_numbers: bool, *part: Any) -> Found:
+def _times(name: str, y: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[np.bool_]]:
+    try:
+        return survival_times(y, len(y))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def look(name: str, kind: str, *part: Any) -> Found:
     """The first question to a partition."""
-    values, names, y = values_of(name, part)
+    values, names, y = values_of(name, part, kind)
     if len(values) != len(y):
         raise ValueError(f"{name}: {len(values)} rows, but {len(y)} targets")
     _rows(name, values, names)
-    labels = None
-    if of_numbers:
+    labels, times = None, None
+    if kind == "times":
+        time, event = _times(name, y)
+        bad, times = np.flatnonzero(~(np.isfinite(time) & (time >= 0))), np.unique(time[event])
+    elif kind == "numbers":
         bad = np.flatnonzero(~np.isfinite(np.asarray(y, dtype=np.float64).reshape(len(y), -1)).all(axis=1))
     else:
         bad = np.flatnonzero(_missing(y))
         labels = np.unique(y) if len(bad) == 0 else None
     if len(bad):
         raise ValueError(f"{name}: the target of row {bad[0]} is {y[bad[0]]}; remove the row, or fill it in")
-    return Found(len(values), names, values.shape[1], labels, y.shape[1:])
+    return Found(len(values), names, values.shape[1], labels, y.shape[1:], times)
 
 
 def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, threads: int, *part: Any) -> bytes:
     """What a partition answers to a question of the training, wherever that is."""
-    values, names, y = values_of(name, part)
+    values, names, y = values_of(name, part, goal.kind)
     rows = _rows(name, values, names)
     given: dict[str, Any] = {}
-    if goal.classes is None:
+    if goal.kind == "times":
+        given["times"] = _times(name, y)
+    elif goal.classes is None:
         given["numbers"] = (goal.numbers, np.ascontiguousarray(np.asarray(y, dtype=np.float64).reshape(len(y), -1)))
     else:
         codes = np.minimum(np.searchsorted(goal.classes, y), len(goal.classes) - 1)
@@ -215,7 +253,7 @@ def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, thr
 
 def learn(state: bytes, number: int, name: str, goal: Goal, *part: Any) -> bytes:
     """A learner of rows, after those of one more partition."""
-    values, names, found = values_of(name, part)
+    values, names, found = values_of(name, part, goal.kind)
     if len(values) == 0:
         return state
     learner = pickle.loads(state)
@@ -285,8 +323,8 @@ class Training:
     """One training on partitions."""
 
     def __init__(self, estimator: Any, parts: Sequence[tuple[Any, ...]], names: Sequence[str], engine: Engine) -> None:
-        if not isinstance(estimator, (_Classifier, MKLRegressor)):
-            raise TypeError(f"partitions train MKLClassifier and MKLRegressor, got {type(estimator).__name__}")
+        if not isinstance(estimator, (_Classifier, MKLRegressor, MKLSurvival)):
+            raise TypeError(f"partitions train MKLClassifier, MKLRegressor and MKLSurvival, got {type(estimator).__name__}")
         if estimator.views is not None or getattr(estimator, "kinds", None) or estimator.kernels == "precomputed":
             raise ValueError("partitions are plain tables of numbers; leave out views, kinds and precomputed kernels")
         self.estimator, self.parts, self.names, self.engine = estimator, parts, names, engine
@@ -294,17 +332,19 @@ class Training:
         self.seconds: list[float] = []
         self.setup: tuple[bytes, Any] = (b"", None)
 
-    def run(self, label: str | None, targets: list[str] | None, told: bool) -> Any:
+    def run(self, label: str | None, targets: list[str] | None, told: bool, checkpoint: Path | None = None) -> Any:
         """Trains the estimator; `told` says whether short passes are worth a warning."""
-        estimator, of_numbers = self.estimator, isinstance(self.estimator, MKLRegressor)
+        estimator, kind = self.estimator, kind_of(self.estimator)
         plan = estimator._plan()
         is_stream = isinstance(estimator, _Online)
-        calls = [(name, of_numbers, *part) for name, part in zip(self.names, self.parts, strict=True)]
+        if is_stream and checkpoint is not None:
+            raise ValueError("learners of streams have no checkpoint on partitions; leave it out")
+        calls = [(name, kind, *part) for name, part in zip(self.names, self.parts, strict=True)]
         found = self._with_rows(list(self.engine.each(look, calls, self.names)))
         self._check(found, None if is_stream else plan)
         shape = found[0].shape
         names = targets or default_names(np.empty((0, *(shape or (1,)))))
-        self.goal = Goal(None if of_numbers else _classes(found), names, label)
+        self.goal = Goal(kind, _classes(found) if kind == "classes" else None, names, label)
         if is_stream:
             return self._stream(told)
         tell = None
@@ -312,7 +352,7 @@ class Training:
             from ._progress import printer
 
             tell = printer(type(estimator).__name__)
-        model, notes = _core.fit_partitions(plan, self._ask, estimator._limits(), on_progress=tell)
+        model, notes = _core.fit_partitions(plan, self._ask, estimator._limits(), checkpoint=checkpoint, on_progress=tell)
         self._fill(found[0], model, shape)
         estimator._warn(notes)
         if told and self.seconds and min(self.seconds) < SHORT:
@@ -354,10 +394,13 @@ class Training:
         # What is auto is refused later, in better words.
         landmarks = int(wanted) if wanted.isdigit() else 0
         landmarks = 0 if plan is None else landmarks or (1000 if n_rows > 4000 else n_rows)
+        times = [part.times for part in found if part.times is not None]
+        nodes = int(dict(plan.settings()).get("nodes", "1")) if plan is not None and times else 0
+        risks = RISKS * nodes * len(np.unique(np.concatenate(times))) if times else 0
         for number, (part, name) in enumerate(zip(found, self.names, strict=True)):
             if (part.n_columns, part.names) != (found[0].n_columns, found[0].names):
                 raise ValueError(f"partition {number}, {name}, has other columns than the first, {self.names[0]}")
-            values = 3 * part.n_rows * part.n_columns + BLOCKS * BLOCK * landmarks + 2 * landmarks * landmarks
+            values = 3 * part.n_rows * part.n_columns + BLOCKS * BLOCK * landmarks + 2 * landmarks * landmarks + risks
             self.engine.allow(8 * values, f"partition {number}, {name}, of {part.n_rows} rows")
         most = max(part.n_rows for part in found)
         self.engine.expect(most * landmarks * (KERNELS + landmarks * PRODUCT))
@@ -387,9 +430,16 @@ class Training:
         if isinstance(estimator, _Classifier):
             assert self.goal.classes is not None
             estimator.classes_ = self.goal.classes
-        else:
+        elif isinstance(estimator, MKLRegressor):
             estimator._is_column = not shape
         estimator.model_ = model
+
+
+def kind_of(estimator: Any) -> str:
+    """What it predicts."""
+    if isinstance(estimator, MKLSurvival):
+        return "times"
+    return "numbers" if isinstance(estimator, MKLRegressor) else "classes"
 
 
 def _classes(found: list[Found]) -> npt.NDArray[Any]:

@@ -318,11 +318,13 @@ class MKLSurvival(_Predictor):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame, Views or stack of Gram matrices
-            Rows; NaN is a missing value.
+        X : array, sparse matrix, DataFrame, Views, stack of Gram matrices or Dask collection
+            Rows; NaN is a missing value. Of a collection, `multikernel.dask.train` is used on its blocks.
         y : structured array of shape (n_samples,)
             A field of booleans, whether the event happened, and one of times.
         """
+        if is_collection(X):
+            return on_partitions(self, X, y, None)
         rows, _ = self._rows(X, reset=True)
         times = survival_times(y, rows.n_rows)
         plan = self._plan([self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))])
@@ -396,4 +398,5 @@ def survival_times(y: Any, n: int) -> tuple[Array, npt.NDArray[np.bool_]]:
         raise ValueError(f"y must have a field of booleans, the events; its fields are {y.dtype}")
     if len(y) != n:
         raise ValueError(f"X has {n} rows, y {len(y)}")
-    return np.ascontiguousarray(time, dtype=np.float64), np.ascontiguousarray(event)
+    # A field of a single row is contiguous, but need not be aligned.
+    return np.require(time, np.float64, ["C", "A"]), np.ascontiguousarray(event)

@@ -11,6 +11,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +21,7 @@ import numpy as np
 from . import _core
 from ._data import is_collection
 from ._estimators import MKLClassifier
-from ._partitions import ROWS, Engine, Here, Training, stored
+from ._partitions import ROWS, Engine, Here, Training, kind_of, stored
 from ._spread import AHEAD, RETRIES, Part, in_turn, late, run_part
 from ._targets import target_names
 
@@ -202,23 +204,25 @@ def train(
     client: Any = None,
     rows: int = ROWS,
     timeout: float | None = None,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Any:
     """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
 
     The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with
-    the seed, carry the functions. So are the clusters of ``"cik"`` and ``"dpm"``, looked for in rows drawn at first. Learners of
-    streams go through the partitions once, in their order, on one worker at a time. The estimator is fitted as by `fit`; its
-    model has the same bits with any workers, whoever of them died, and with ``client=None``, which asks the partitions in this
-    process one after the other.
+    the seed, carry the functions. So are the clusters of ``"cik"`` and ``"dpm"``, looked for in rows drawn at first. Times to an
+    event take two passes over the rows where others take one. Learners of streams go through the partitions once, in their
+    order, on one worker at a time. The estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of
+    them died, and with ``client=None``, which asks the partitions in this process one after the other.
 
     Parameters
     ----------
     data : path, pattern, list of paths, Dask DataFrame or Dask array
         Tables of numbers; NaN is a missing value. Files are Parquet, npy or CSV, and have the same name for every worker.
-    y : str, int, Dask Series, Dask DataFrame or Dask array
+    y : str, int, pair of these, Dask Series, Dask DataFrame or Dask array
         What is predicted: a column of the files (its position for npy, the last if none is given), or a collection with
-        the partitions of `data`.
-    estimator : MKLClassifier, MKLRegressor, OnlineMKLClassifier or OnlineMKLRegressor
+        the partitions of `data`. For times to an event two columns, of times and of events (1 or 0, True or False); of a
+        collection, a structured array as for `MKLSurvival`, or a DataFrame of a column of booleans and one of times.
+    estimator : MKLClassifier, MKLRegressor, MKLSurvival, OnlineMKLClassifier or OnlineMKLRegressor
         What is trained; ``MKLClassifier("mklr")`` if none is given.
     client : Client, optional
         The cluster.
@@ -227,6 +231,10 @@ def train(
     timeout : float, optional
         Seconds without an answer after which `TimeoutError` names the open partitions and their workers. None: ten minutes, or
         ten times what an answer took so far or is estimated to take, if that is longer.
+    checkpoint : path, optional
+        A file for the state of the training: written every five seconds at most, and when a partition could not be asked. The
+        same call goes on from it, to the bits of an uninterrupted run; it is refused for other rows, partitions or settings,
+        and removed when the training is finished.
 
     Returns
     -------
@@ -248,16 +256,31 @@ def train(
     # Workers are looked at before any has work.
     engine: Engine = Here() if client is None else Cluster(client, timeout)
     label, targets = None, None
+    of_times = kind_of(estimator) == "times"
     if is_collection(data):
         parts, names = _blocks(data, y, client)
-        targets = target_names(y)
+        # The name of an array is that of its graph, which may be another in the next run.
+        targets = None if of_times or hasattr(y, "chunks") else target_names(y)
         label = targets[0] if targets else None
     else:
-        files = stored(data, y, rows)
+        files = stored(data, _columns(y, of_times), rows)
         parts, names = [(part,) for part in files], [part.name for part in files]
         targets = [y] if isinstance(y, str) else None
         label = y if isinstance(y, str) else None
-    return Training(estimator, parts, names, engine).run(label, targets, told=client is not None)
+    return Training(estimator, parts, names, engine).run(
+        label, targets, told=client is not None, checkpoint=None if checkpoint is None else Path(checkpoint)
+    )
+
+
+def _columns(y: Any, of_times: bool) -> Any:
+    """The columns of files that are predicted."""
+    if not of_times and isinstance(y, (tuple, list)):
+        raise ValueError(f"give one column to predict, got {y!r}; two, of times and of events, are for MKLSurvival")
+    if not of_times:
+        return y
+    if not isinstance(y, (tuple, list)) or len(y) != 2:
+        raise ValueError(f'give two columns to predict, of times and of events, such as y=("time", "event"), got {y!r}')
+    return tuple(y)
 
 
 def fit(estimator: Any, X: Any, y: Any) -> Any:

@@ -97,6 +97,85 @@ def test_numbers_and_counts_are_those_of_a_fit_on_all_rows(tmp_path, loss):
     assert found.shape == (200,) and made[0].score(X, y) > 0.4
 
 
+@pytest.fixture(scope="module")
+def study():
+    """Rows whose events come the earlier the larger the first column, with ties; a third is censored."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(240, 2))
+    return X, np.ceil(20 * rng.exponential(np.exp(-X[:, 0]))), rng.random(240) < 0.67
+
+
+def survival(**more):
+    return mk.MKLSurvival("mklr", "gaussian(1, 4), linear", params=more)
+
+
+def test_times_are_those_of_a_fit_on_all_rows(study, tmp_path):
+    X, time, event = (values[:150] for values in study)
+    np.save(tmp_path / "rows.npy", np.column_stack([time, X, event]))
+    found = train(tmp_path / "rows.npy", (0, -1), survival(tol=1e-12), rows=60)
+    y = mk.survival_target(time, event)
+    # All rows are landmarks, so that both have the same; the optimum is unique.
+    whole = survival(tol=1e-12).fit(X, y)
+    assert np.abs(found.predict(X) - whole.predict(X)).max() < 1e-3 * np.abs(whole.predict(X)).max()
+    assert (found.event_times_ == whole.event_times_).all()
+    curves = [each.predict_survival_function(X, [2.0, 9.0, 30.0]) for each in (found, whole)]
+    assert np.abs(curves[0] - curves[1]).max() < 1e-3
+    assert found.score(X, y) > 0.65
+    assert found.facts_["events"] == f"{event.sum()} of 150 rows"
+    assert found.facts_["log risks"][:22] == whole.facts_["log risks"][:22]
+
+
+def test_formats_of_times_have_the_same_model(study, tmp_path):
+    array, frames = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+    X, time, event = study
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(died=event.astype(int), days=time)
+    for k in range(2):
+        table[120 * k : 120 * (k + 1)].to_csv(tmp_path / f"rows-{k}.csv", index=False)
+    here = train(f"{tmp_path}/*.csv", ("days", "died"), survival(**SETTINGS)).model_.to_bytes()
+    table["died"] = table["died"] == 1
+    blocks = frames.from_pandas(table, npartitions=2)
+    found = train(blocks[["a", "b"]], blocks[["days", "died"]], survival(**SETTINGS))
+    assert found.model_.to_bytes() == here
+    plain = [
+        train(array.from_array(X, chunks=(120, 2)), array.from_array(y, chunks=120), survival(**SETTINGS))
+        for y in (mk.survival_target(time, event), np.rec.fromarrays([time, event], names="t,e"))
+    ]
+    assert plain[0].model_.to_bytes() == plain[1].model_.to_bytes()
+    assert np.allclose(plain[0].predict(X), found.predict(table[["a", "b"]]), rtol=0, atol=1e-9)
+
+
+def test_arrays_give_targets_no_name(study):
+    array = pytest.importorskip("dask.array")
+    X, time, _ = study
+    y = array.from_array(time, chunks=120)
+    found = train(array.from_array(X, chunks=(120, 2)), y, mk.MKLRegressor("mklr", "linear", params=SETTINGS))
+    assert found.model_.numbers == ["y"]
+
+
+def test_times_that_are_none_are_named(study, tmp_path):
+    X, time, event = study
+    for y in (None, -1, (0, 1, 2)):
+        with pytest.raises(ValueError, match=r"give two columns to predict, of times and of events"):
+            train("rows.npy", y, survival())
+    with pytest.raises(ValueError, match="are for MKLSurvival"):
+        train("rows.npy", (0, 1), classifier())
+    for column, told in (
+        (0, r"rows\.npy \[100:200\]: the target of row 50 is .*-1"),
+        (3, r"rows\.npy \[100:200\]: event must hold booleans"),
+    ):
+        bad = np.column_stack([time, X, event])
+        bad[150, column] = -1.0
+        np.save(tmp_path / "rows.npy", bad)
+        with pytest.raises(ValueError, match=told):
+            train(tmp_path / "rows.npy", (0, 3), survival(), rows=100)
+    np.save(tmp_path / "rows.npy", np.column_stack([time, X, np.zeros(240)]))
+    with pytest.raises(ValueError, match="no row of any partition has an event"):
+        train(tmp_path / "rows.npy", (0, 3), survival(), rows=100)
+    array = pytest.importorskip("dask.array")
+    with pytest.raises(ValueError, match="block 0: y must be a structured array"):
+        survival().fit(array.from_array(X, chunks=(120, 2)), array.from_array(time, chunks=120))
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
@@ -169,6 +248,47 @@ def test_a_file_that_changes_is_noticed(tables, tmp_path, monkeypatch):
         train(paths, "way", classifier())
 
 
+@pytest.mark.parametrize("method", ["mklr", "svimkl", "dpm"])
+def test_a_lost_driver_goes_on_from_its_checkpoint(tables, tmp_path, monkeypatch, method):
+    params = {"sweeps": 12} if method == "dpm" else {**SETTINGS, "iterations": 10}
+
+    def made():
+        return mk.MKLClassifier(method, None if method == "dpm" else "gaussian(1, 4), linear", params=params)
+
+    whole = train(f"{tables}/*.csv", "way", made()).model_.to_bytes()
+    asked, most, file = [], [0], tmp_path / "run"
+
+    def each(self, function, calls, names):
+        asked.append(function)
+        if len(asked) > most[0]:
+            raise ConnectionError("the cluster is gone")
+        yield from original(self, function, calls, names)
+
+    original = Here.each
+    monkeypatch.setattr(Here, "each", each)
+    # A look and two questions; then more and more steps.
+    for count in (5, 6, 7):
+        asked.clear()
+        most[0] = count
+        with pytest.raises(ConnectionError, match="is gone"):
+            train(f"{tables}/*.csv", "way", made(), checkpoint=file)
+    assert file.exists()
+    asked.clear()
+    most[0] = 10**6
+    with pytest.raises(ValueError, match="belongs to another run: its data fingerprint"):
+        train([tables / "rows-0.csv", tables / "rows-2.csv"], "way", made(), checkpoint=file)
+    with pytest.raises(ValueError, match="belongs to another run: its scale is"):
+        train(f"{tables}/*.csv", "way", made().set_params(scale="none"), checkpoint=file)
+    found = train(f"{tables}/*.csv", "way", made(), checkpoint=str(file))
+    assert found.model_.to_bytes() == whole
+    assert sorted(tmp_path.iterdir()) == []
+
+
+def test_checkpoints_of_streams_are_refused(tables, tmp_path):
+    with pytest.raises(ValueError, match="have no checkpoint"):
+        train(f"{tables}/*.csv", "way", learner(), checkpoint=tmp_path / "run")
+
+
 distributed = pytest.importorskip("distributed")
 
 
@@ -191,6 +311,29 @@ def test_model_has_the_bits_of_one_process_whoever_dies(client, tables, here, mo
     assert len(asked) > 8
     assert found.model_.to_bytes() == here.model_.to_bytes()
     assert not any(client.processing().values())
+
+
+def test_times_have_the_bits_of_one_process_whoever_dies(client, study, tmp_path, monkeypatch, kill):
+    X, time, event = study
+    np.save(tmp_path / "rows.npy", np.column_stack([X, time, event]))
+    made = [survival(**SETTINGS) for _ in range(2)]
+    here = train(tmp_path / "rows.npy", (-2, -1), made[0], rows=90)
+    client.wait_for_workers(2, timeout=60)
+    asked = []
+
+    def each(self, function, calls, names):
+        asked.append(function)
+        for number, found in enumerate(original(self, function, calls, names)):
+            # In the middle of a first round.
+            if len(asked) == 9 and number == 0:
+                kill(client, 1)
+            yield found
+
+    original = Cluster.each
+    monkeypatch.setattr(Cluster, "each", each)
+    found = train(tmp_path / "rows.npy", (-2, -1), made[1], rows=90, client=client, timeout=120)
+    assert len(asked) > 9
+    assert found.model_.to_bytes() == here.model_.to_bytes()
 
 
 def test_collections_have_the_model_of_their_blocks(client, rows):

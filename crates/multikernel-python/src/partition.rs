@@ -1,11 +1,12 @@
 //! Training on partitions of rows, which Python asks wherever they are.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use multikernel::data::{Dataset, Labels};
 use multikernel::plan::{Partitions, answer};
-use multikernel::run::{Canceller, Observer, Progress};
-use multikernel::{Error, Pool, Result};
+use multikernel::run::{Canceller, Checkpoint, Observer, Progress};
+use multikernel::{Error, Pool, Result, file};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
@@ -118,17 +119,20 @@ impl Observer for Told<'_> {
 }
 
 /// Trains on partitions: `ask(setup, request)` gives an iterator over the answers of all partitions, in their order. Returns
-/// the model and the messages of the run.
+/// the model and the messages of the run. A run goes on from its checkpoint, which is removed when it is finished.
 #[pyfunction]
-#[pyo3(signature = (plan, ask, limits, *, name="data", on_progress=None))]
+#[pyo3(signature = (plan, ask, limits, *, name="data", checkpoint=None, on_progress=None))]
 pub(crate) fn fit_partitions(
     py: Python<'_>,
     plan: &Plan,
     ask: Py<PyAny>,
     limits: Limits,
     name: &str,
+    checkpoint: Option<PathBuf>,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<(Model, Vec<String>)> {
+    // Held until the end: two runs would overwrite each other's states.
+    let _claim = checkpoint.as_deref().map(file::claim).transpose().map_err(raise)?;
     let control = limits.control()?;
     // The interpreter is entered from this thread alone, so that Ctrl-C reaches the function that asks.
     let (found, notes, raised) = py.detach(|| {
@@ -141,12 +145,19 @@ pub(crate) fn fit_partitions(
             canceller: control.canceller(),
         };
         let mut asked = Asked { ask: &ask, raised: &raised };
-        let found = limits.session(&control, &mut told, |session| plan.0.train_partitions(name, &mut asked, session));
+        let found = limits.session(&control, &mut told, |session| {
+            session.checkpoint = checkpoint.as_ref().map(|path| Checkpoint { resume: true, ..Checkpoint::new(path) });
+            plan.0.train_partitions(name, &mut asked, session)
+        });
         let notes = told.notes;
         (found, notes, raised.0.into_inner().unwrap_or_else(PoisonError::into_inner))
     });
-    match raised {
-        Some(error) => Err(error),
-        None => Ok((Model::from(found.map_err(raise)?), notes)),
+    if let Some(error) = raised {
+        return Err(error);
     }
+    let model = found.map_err(raise)?;
+    if let Some(path) = checkpoint.filter(|path| model.training().is_finished() && path.exists()) {
+        std::fs::remove_file(path)?;
+    }
+    Ok((Model::from(model), notes))
 }

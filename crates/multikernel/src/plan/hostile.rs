@@ -11,7 +11,7 @@ use std::sync::Once;
 
 use crate::data::{Dataset, Labels, Numbers, Samples, Times, bundled};
 use crate::dist::Rng;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluate::{Protocol, SplitEvaluation};
 use crate::file::forge::mutate;
 use crate::file::{self, Kind, Record};
@@ -210,27 +210,26 @@ fn mutated_checkpoints_are_refused_or_resumed() {
     faults.none(n_runs);
 }
 
-/// Three ways to cut a set: classes, numbers and times, as far as `times` are wanted.
-fn small_sets(times: bool) -> Vec<Dataset> {
+/// Classes, numbers and times of the same rows.
+fn small_sets() -> Vec<Dataset> {
     let mut rng = Rng::new(7, 0);
     let samples =
         Samples::unnamed(Matrix::from_fn(24, 2, |i, j| rng.uniform() + f64::from(u8::from(i % 2 == j)))).unwrap();
     let labels: Vec<String> = (0..24).map(|i| format!("c{}", i % 2)).collect();
     let numbers = Numbers::one("y", (0..24).map(|i| f64::from(i % 5)).collect()).unwrap();
     let ends = Times::new((0..24).map(|i| f64::from(i) + 1.0).collect(), (0..24).map(|i| i % 3 > 0).collect()).unwrap();
-    let mut sets = vec![
+    vec![
         Dataset::new("rows", samples.clone(), Labels::new(&labels).unwrap()).unwrap(),
         Dataset::of_numbers("rows", samples.clone(), numbers).unwrap(),
-    ];
-    sets.extend(times.then(|| Dataset::of_times("rows", samples, ends).unwrap()));
-    sets
+        Dataset::of_times("rows", samples, ends).unwrap(),
+    ]
 }
 
 #[test]
 fn mutated_parts_of_an_evaluation_are_refused_or_joined() {
     let (runs, first, pool) = (number("HOSTILE_RUNS", 150), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
     let mut faults = Faults::default();
-    for data in small_sets(true) {
+    for data in small_sets() {
         let plans = [Plan::new("evidence").unwrap().kernels("gaussian(1, 2), linear").unwrap()];
         let cut = SplitEvaluation::new(&data, &plans, &Protocol::Folds(2), 0).unwrap();
         let mut silent = Silent;
@@ -281,11 +280,65 @@ impl Partitions for Changing<'_> {
     }
 }
 
+/// Partitions that can be asked so often.
+struct Counted<'a> {
+    halves: Vec<Dataset>,
+    pool: &'a Pool,
+    left: usize,
+}
+
+impl Partitions for Counted<'_> {
+    fn ask(&mut self, setup: &[u8], request: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| Error::input("enough"))?;
+        let mut halves = self.halves.iter().enumerate();
+        halves.try_for_each(|(number, rows)| take(&answer(setup, request, number, rows, self.pool)?))
+    }
+}
+
+#[test]
+fn mutated_checkpoints_of_partitions_are_refused_or_resumed() {
+    let (runs, first, pool) = (number("HOSTILE_RUNS", 60), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
+    let (mut faults, mut n_runs, folder) = (Faults::default(), 0, tempfile::tempdir().unwrap());
+    for data in small_sets() {
+        for method in ["mklr", "svimkl", "cik", "dpm"] {
+            let plan = Plan::new(method).unwrap();
+            let plan = match method {
+                "cik" => plan.set("frequencies", "4").unwrap().set("epochs", "6").unwrap(),
+                "dpm" => plan.set("sweeps", "6").unwrap(),
+                _ => plan.kernels("gaussian(1), linear").unwrap().set("landmarks", "4").unwrap(),
+            };
+            let path = folder.path().join(format!("{method} {}", data.target.kind().word()));
+            let train = |left: usize| {
+                let halves =
+                    vec![data.select(&(0..12).collect::<Vec<_>>()), data.select(&(12..24).collect::<Vec<_>>())];
+                let mut silent = Silent;
+                let mut session = Session::new(&pool, &mut silent);
+                session.checkpoint = Some(Checkpoint { resume: true, ..Checkpoint::new(&path) });
+                plan.train_partitions("rows", &mut Counted { halves, pool: &pool, left }, &mut session)
+            };
+            // Methods that do not predict it are refused.
+            let Err(_) = train(if method == "dpm" || method == "cik" { 5 } else { 12 }) else { continue };
+            let Ok(record) = file::read(&path, Kind::Checkpoint) else { continue };
+            for seed in first..first + runs {
+                let (mut rng, mut forged) = (Rng::new(seed, 43), record.clone());
+                mutate(&mut rng, &mut forged, if seed % 8 == 0 { "" } else { "state" });
+                if file::write(&path, Kind::Checkpoint, &forged).is_err() {
+                    continue;
+                }
+                n_runs += 1;
+                faults.watch(|| format!("{method} HOSTILE_SEED={seed}"), || drop(train(8)));
+            }
+        }
+    }
+    assert!(n_runs > 7 * runs / 2, "{n_runs}");
+    faults.none(n_runs);
+}
+
 #[test]
 fn mutated_messages_of_partitions_are_refused_or_answered() {
     let (runs, first, pool) = (number("HOSTILE_RUNS", 200), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
     let mut faults = Faults::default();
-    for data in small_sets(false) {
+    for data in small_sets() {
         for method in ["mklr", "svimkl"] {
             let plan = Plan::new(method).unwrap().kernels("gaussian(1), linear").unwrap();
             let plan = plan.set("landmarks", "4").unwrap().set("iterations", "3").unwrap();
@@ -300,5 +353,5 @@ fn mutated_messages_of_partitions_are_refused_or_answered() {
             }
         }
     }
-    faults.none(4 * runs);
+    faults.none(6 * runs);
 }

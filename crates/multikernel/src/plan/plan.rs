@@ -575,7 +575,7 @@ impl Plan {
     }
 
     /// What a stored state must match.
-    fn identity(&self, fingerprint: &str, pool: &Pool) -> BTreeMap<String, String> {
+    pub(super) fn identity(&self, fingerprint: &str, pool: &Pool) -> BTreeMap<String, String> {
         let mut identity = self.settings();
         // A device rounds otherwise than the threads.
         identity.extend(pool.device().map(|device| ("device".to_string(), device.name().to_string())));

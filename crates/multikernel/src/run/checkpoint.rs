@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::observer::{Observer, Progress};
 use crate::error::{Error, Remedy, Result, message};
 use crate::file::{self, Kind, Record};
 
@@ -83,6 +84,78 @@ impl Checkpoint {
         record.put("total", &stored.total);
         record.put_record("state", stored.state);
         file::write(&self.path, Kind::Checkpoint, &record)
+    }
+
+    /// Writes a state, and returns whether that failed. A temporarily full disk must not cost the run: the failure is
+    /// reported unless the one before it was, and the run continues.
+    pub(super) fn store(
+        &self,
+        identity: &BTreeMap<String, String>,
+        stored: Stored,
+        was_told: bool,
+        observer: &mut dyn Observer,
+    ) -> bool {
+        let written = self.write(identity, stored);
+        let failed = written.is_err();
+        if let (Err(error), false) = (written, was_told) {
+            observer.warn(&format!("warning: this checkpoint was not stored, the run goes on: {error}"));
+        }
+        failed
+    }
+}
+
+/// Keeps the state of a run that makes its own steps, where there is a checkpoint.
+pub struct Keeper {
+    to: Option<(Checkpoint, BTreeMap<String, String>)>,
+    stored: Option<Stored>,
+    schedule: Schedule,
+    is_failing: bool,
+}
+
+impl Keeper {
+    /// Keeps nothing.
+    pub fn none() -> Keeper {
+        Keeper { to: None, stored: None, schedule: Schedule::new(Duration::ZERO), is_failing: false }
+    }
+
+    /// Keeps states in a checkpoint, if there is one, and reads what it has; `identity` is what must match.
+    pub(crate) fn new(
+        checkpoint: Option<Checkpoint>,
+        identity: BTreeMap<String, String>,
+        observer: &mut dyn Observer,
+    ) -> Result<Keeper> {
+        let Some(checkpoint) = checkpoint else { return Ok(Keeper::none()) };
+        let stored = checkpoint.open(&identity)?;
+        if let Some(stored) = &stored {
+            observer.note(&format!("resuming from {} after step {}", checkpoint.path.display(), stored.steps));
+        }
+        let schedule = Schedule::new(checkpoint.every);
+        Ok(Keeper { to: Some((checkpoint, identity)), stored, schedule, is_failing: false })
+    }
+
+    /// Whether there is a checkpoint.
+    pub fn is_on(&self) -> bool {
+        self.to.is_some()
+    }
+
+    /// The state that an earlier run left.
+    pub fn take_stored(&mut self) -> Option<Record> {
+        self.stored.take().map(|stored| stored.state)
+    }
+
+    /// Keeps the state after a step, if it is time.
+    pub fn after_step(&mut self, progress: &Progress, state: impl FnOnce() -> Record, observer: &mut dyn Observer) {
+        if self.is_on() && self.schedule.due() {
+            self.keep(progress, state(), observer);
+        }
+    }
+
+    /// Keeps the state of a run that ends early; one without a step has none.
+    pub fn keep(&mut self, progress: &Progress, state: Record, observer: &mut dyn Observer) {
+        let Some((checkpoint, identity)) = self.to.as_ref().filter(|_| progress.done > 0) else { return };
+        let (done, total) = (progress.done, progress.total);
+        let stored = Stored { steps: done, done, total, state };
+        self.is_failing = checkpoint.store(identity, stored, self.is_failing, observer);
     }
 }
 

@@ -20,7 +20,7 @@ mod predict;
 mod runner;
 
 pub use calibrate::Calibration;
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Keeper};
 pub use coefficients::Coefficients;
 pub use control::{Canceller, Control, Stop};
 pub use input::{Input, Rows};
@@ -31,8 +31,8 @@ pub use observer::{Observer, Progress, Silent, Status, seconds_in_words};
 pub use param::{Allowed, Param, Parameters, Setting, Value};
 pub(crate) use param::{choice, params};
 pub use params::Params;
-pub(crate) use partition::add_sums;
 pub use partition::{AllRows, AskPartitions, ByPartitions};
+pub(crate) use partition::{MOST_TIMES, add_sums};
 pub(crate) use predict::first_largest;
 pub use predict::{
     Additive, Clusterer, Compared, Decision, Explain, Intervals, Placed, Predict, Probabilistic, Regressor, Survival,

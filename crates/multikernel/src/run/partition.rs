@@ -1,5 +1,6 @@
 //! Learning from rows that lie in partitions: what a method adds up over each, and what it makes of the sums.
 
+use super::checkpoint::Keeper;
 use super::control::Control;
 use super::method::Task;
 use super::observer::Observer;
@@ -21,11 +22,19 @@ pub trait ByPartitions: Send + Sync {
     /// it does not matter where it is computed, or how often.
     fn sums(&self, request: &Record, block: &Task<'_>) -> Result<Record>;
 
-    /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks, or the rows drawn.
+    /// Adds the answer of the next block, or of the next partition, to those before it: number by number, unless the
+    /// method knows better.
+    fn add(&self, sums: &mut Record, next: &Record) -> Result<()> {
+        add_sums(sums, next)
+    }
+
+    /// Learns from sums over all rows; `landmarks` has the kernels among the landmarks, or the rows drawn. `keeper` has the
+    /// state to go on from, and is given the state after each step: what follows from it has the same bits.
     fn learn(
         &self,
         landmarks: &Task<'_>,
         rows: &AllRows<'_>,
+        keeper: &mut Keeper,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Run>;
@@ -40,9 +49,14 @@ pub struct AllRows<'a> {
     pub n_rows: usize,
     /// The mean of each number to predict, as methods are given it; empty for classes.
     pub number_means: Vec<f64>,
+    /// Of times to predict: the distinct times of events, ascending, and the number of events at each.
+    pub events: (Vec<f64>, Vec<usize>),
     /// Asks for sums over them.
     pub ask: &'a AskPartitions<'a>,
 }
+
+/// Numbers of which partitions send a few at every step, at most: one for each distinct time of an event.
+pub(crate) const MOST_TIMES: usize = 1 << 21;
 
 /// Adds the arrays of a record to those of another with the same arrays; no rows add nothing.
 pub(crate) fn add_sums(sums: &mut Record, next: &Record) -> Result<()> {

@@ -106,17 +106,12 @@ impl Runner<'_> {
         Ok(stored)
     }
 
-    /// Writes a checkpoint, and returns whether that failed. A temporarily full disk must not cost the run: the failure
-    /// is reported unless the one before it was, and the run continues.
+    /// Writes a checkpoint; see [`Checkpoint::store`].
     fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState, was_told: bool) -> bool {
         let Some(checkpoint) = self.checkpoint else { return false };
         let (done, total) = (progress.done, progress.total);
-        let written = checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() });
-        let failed = written.is_err();
-        if let (Err(error), false) = (written, was_told) {
-            self.observer.warn(&format!("warning: this checkpoint was not stored, the run goes on: {error}"));
-        }
-        failed
+        let stored = Stored { steps, done, total, state: state.encode() };
+        checkpoint.store(&self.identity, stored, was_told, self.observer)
     }
 }
 

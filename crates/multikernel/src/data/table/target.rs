@@ -285,6 +285,14 @@ impl Times {
         }
     }
 
+    /// The distinct times of events, ascending, and the number of events at each.
+    pub(crate) fn events(&self) -> (Vec<f64>, Vec<usize>) {
+        let mut all: Vec<f64> =
+            self.time.iter().zip(&self.event).filter(|(_, event)| **event).map(|(t, _)| *t).collect();
+        all.sort_by(f64::total_cmp);
+        all.chunk_by(|a, b| a == b).map(|tied| (tied[0], tied.len())).unzip()
+    }
+
     /// Each row's stratum: whether it has an event.
     pub(crate) fn strata(&self) -> Result<Labels> {
         let classes = vec!["censored".to_string(), "event".to_string()];

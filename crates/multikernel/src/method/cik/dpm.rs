@@ -132,6 +132,17 @@ impl Method for Dpm {
     }
 }
 
+impl Sampled {
+    /// Checks that it fits the task, and knows the clusters of so many rows.
+    pub(super) fn check_for(&self, task: &Task<'_>, n_rows: usize) -> Result<()> {
+        let d = task.rows()?.n_cols();
+        if !self.space.fits(d) || self.moves.len() != 3 || self.n_clusters.len() != self.ln_joint.len() {
+            return Err(misfit());
+        }
+        self.mixture.check(n_rows, self.space.n_columns())
+    }
+}
+
 impl State<Dpm> for Sampled {
     type Model = DpmModel;
 
@@ -145,11 +156,7 @@ impl State<Dpm> for Sampled {
     }
 
     fn check(&self, _: &Dpm, task: &Task<'_>) -> Result<()> {
-        let (n, d) = (task.n_samples(), task.rows()?.n_cols());
-        if !self.space.fits(d) || self.moves.len() != 3 || self.n_clusters.len() != self.ln_joint.len() {
-            return Err(misfit());
-        }
-        self.mixture.check(n, self.space.n_columns())
+        self.check_for(task, task.n_samples())
     }
 
     fn step(&mut self, method: &Dpm, task: &Task<'_>, control: &Control) -> Result<Progress> {

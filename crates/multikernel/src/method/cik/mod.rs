@@ -226,6 +226,24 @@ fn answers<'a>(task: &Task<'a>) -> Answers<'a> {
     }
 }
 
+impl Search {
+    /// Checks that it fits the task, and knows the clusters of so many rows.
+    fn check_for(&self, method: &Cik, task: &Task<'_>, n_rows: usize) -> Result<()> {
+        let d = task.rows()?.n_cols();
+        let told = self.moves.len() == 3 && self.n_clusters.len() == self.ln_joint.len();
+        if !told || !self.space.fits(d) || self.machines.0.len() != self.mixture.n_clusters() {
+            return Err(misfit());
+        }
+        self.mixture.check(n_rows, self.space.n_columns())?;
+        let wanted = method.frequencies;
+        let right = |machine: &Machine| match machine.n_frequencies() == wanted && machine.is_in_training() {
+            true => machine.check(d, task.n_outputs()),
+            false => Err(misfit()),
+        };
+        self.machines.0.iter().try_for_each(right)
+    }
+}
+
 impl State<Cik> for Search {
     type Model = CikModel;
 
@@ -254,18 +272,7 @@ impl State<Cik> for Search {
     }
 
     fn check(&self, method: &Cik, task: &Task<'_>) -> Result<()> {
-        let (n, d) = (task.n_samples(), task.rows()?.n_cols());
-        let told = self.moves.len() == 3 && self.n_clusters.len() == self.ln_joint.len();
-        if !told || !self.space.fits(d) || self.machines.0.len() != self.mixture.n_clusters() {
-            return Err(misfit());
-        }
-        self.mixture.check(n, self.space.n_columns())?;
-        let wanted = method.frequencies;
-        let right = |machine: &Machine| match machine.n_frequencies() == wanted && machine.is_in_training() {
-            true => machine.check(d, task.n_outputs()),
-            false => Err(misfit()),
-        };
-        self.machines.0.iter().try_for_each(right)
+        self.check_for(method, task, task.n_samples())
     }
 
     fn step(&mut self, method: &Cik, task: &Task<'_>, control: &Control) -> Result<Progress> {

@@ -12,13 +12,13 @@ use super::model::{CikModel, Told, responsibilities};
 use super::opinions::{Opinions, Scene};
 use super::settings::ClusterSampler;
 use super::space::Space;
-use super::{BATCH, Cik, Likelihood, Machines, Search, answers, check_memory, fresh};
+use super::{BATCH, Cik, Likelihood, Machines, Search, answers, check_memory, fresh, misfit};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::mixture::{DealtSums, Mixture, N_FRESH, Nothing, Offer, Witness};
-use crate::run::{AllRows, ByPartitions, Control, Observer, Predict, Progress, Run, State, Status, Stop, Task};
+use crate::run::{AllRows, ByPartitions, Control, Keeper, Observer, Predict, Progress, Run, State, Status, Stop, Task};
 
 /// Rows drawn for the search: as many as are given clusters row by row.
 const DRAWN: usize = 20_000;
@@ -99,52 +99,108 @@ struct Found {
     sums: Record,
 }
 
-/// The passes over all rows.
-struct Passes<'a> {
-    rows: &'a AllRows<'a>,
-    space: &'a Space,
+/// The passes over all rows, and the state that they change.
+struct Passes<S> {
+    state: S,
+    rng: Rng,
+    /// Rows by cluster and class after the last pass.
+    counts: Matrix,
+    /// After each pass.
     n_clusters: Vec<usize>,
     ln_joint: Vec<f64>,
 }
 
-impl<'a> Passes<'a> {
-    fn new(rows: &'a AllRows<'a>, space: &'a Space) -> Passes<'a> {
-        Passes { rows, space, n_clusters: vec![], ln_joint: vec![] }
+impl<S: Codec> Passes<S> {
+    /// Those of a state that was found in the rows drawn.
+    fn new(state: S, rng: Rng) -> Passes<S> {
+        Passes { state, rng, counts: Matrix::zeros(0, 0), n_clusters: vec![], ln_joint: vec![] }
+    }
+
+    /// Those that were stored; `check` tells whether their state, which knows no row's cluster, fits.
+    fn resumed(record: &Record, drawn: &Task<'_>, check: impl FnOnce(&S, usize) -> Result<()>) -> Result<Passes<S>> {
+        let passes = Passes {
+            state: record.take("state")?,
+            rng: drawn.rng(1, record.take("position")?),
+            counts: record.take("counts")?,
+            n_clusters: record.take("n_clusters")?,
+            ln_joint: record.take("ln_joint")?,
+        };
+        let n_clusters = passes.n_clusters.last().copied().unwrap_or(0);
+        if passes.n_clusters.len() != passes.ln_joint.len()
+            || (passes.counts.n_rows(), passes.counts.n_cols()) != (n_clusters, drawn.n_outputs())
+        {
+            return Err(misfit());
+        }
+        check(&passes.state, n_clusters)?;
+        Ok(passes)
+    }
+
+    fn kept(&self) -> Record {
+        let mut record = Record::default();
+        record.put("state", &self.state);
+        record.put("position", &self.rng.position());
+        record.put("counts", &self.counts);
+        record.put("n_clusters", &self.n_clusters);
+        record.put("ln_joint", &self.ln_joint);
+        record
     }
 
     /// Passes until they are enough, or a stop is asked for; the first is always made.
     fn make(
         &mut self,
         total: usize,
+        keeper: &mut Keeper,
         control: &Control,
         observer: &mut dyn Observer,
         mut pass: impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<Stop> {
-        for done in 0..total {
+        for done in self.n_clusters.len()..total {
+            let before = Progress::of(done, total);
             if let Some(why) = control.stop().filter(|_| done > 0) {
+                keeper.keep(&before, self.kept(), observer);
                 return Ok(why);
             }
-            pass(self)?;
+            // A pass that fails may have changed some of it.
+            let state = keeper.is_on().then(|| self.kept());
+            if let Err(error) = pass(self) {
+                state.into_iter().for_each(|state| keeper.keep(&before, state, observer));
+                return Err(error);
+            }
             let n_clusters = self.n_clusters.last().copied().unwrap_or(0);
-            observer.progress(&Progress::of(done + 1, total).with("clusters", n_clusters as f64));
+            let progress = Progress::of(done + 1, total).with("clusters", n_clusters as f64);
+            observer.progress(&progress);
+            keeper.after_step(&progress, || self.kept(), observer);
         }
         Ok(Stop::Finished)
     }
 
+    /// Notes what a pass found.
+    fn took(&mut self, mixture: (usize, f64), counts: Matrix) {
+        self.n_clusters.push(mixture.0);
+        self.ln_joint.push(mixture.1);
+        self.counts = counts;
+    }
+}
+
+/// What a pass offers rows.
+struct Offered<'a> {
+    number: usize,
+    space: &'a Space,
+    machines: Machines,
+}
+
+impl Offered<'_> {
     /// One pass: `mixture` is made of what comes back.
-    fn ask(&mut self, mixture: &mut Mixture, machines: Machines, rng: &mut Rng) -> Result<Found> {
+    fn ask(self, mixture: &mut Mixture, rows: &AllRows<'_>, rng: &mut Rng) -> Result<Found> {
         let offer = mixture.offer(N_FRESH, rng);
-        let number = self.n_clusters.len() as u64;
-        let pass = Pass { number, space: self.space.clone(), offer, machines };
-        let sums = (self.rows.ask)(&pass.encode())?;
+        let pass = Pass { number: self.number as u64, space: self.space.clone(), offer, machines: self.machines };
+        let sums = (rows.ask)(&pass.encode())?;
         let dealt = DealtSums::decode(&sums.take_record("dealt"))?;
         let kept = mixture.take_dealt(&pass.offer, &dealt)?;
         let counts: Matrix = sums.take("counts")?;
         if counts.n_rows() != pass.offer.len() {
             return Err(Error::input("the counts of partitions do not fit; all workers need the same version"));
         }
-        self.n_clusters.push(mixture.n_clusters());
-        self.ln_joint.push(mixture.ln_joint());
         Ok(Found { counts: counts.select_rows(&kept), kept, sums })
     }
 }
@@ -201,19 +257,33 @@ impl ByPartitions for Dpm {
         &self,
         drawn: &Task<'_>,
         rows: &AllRows<'_>,
+        keeper: &mut Keeper,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Run> {
         check_sampler(self.sampler)?;
-        let Sampled { space, mut mixture, position, moves, .. } = on_drawn(self, drawn, control, observer)?;
-        let mut rng = drawn.rng(1, position);
-        let mut passes = Passes::new(rows, &space);
-        let (total, mut counts) = (self.sweeps.max(1), Matrix::zeros(0, 0));
-        let why = passes.make(total, control, observer, |passes| {
-            counts = passes.ask(&mut mixture, Machines::default(), &mut rng)?.counts;
+        let mut passes = match keeper.take_stored() {
+            Some(stored) => Passes::resumed(&stored, drawn, |state: &Sampled, n_clusters| {
+                state.check_for(drawn, 0)?;
+                if state.mixture.n_clusters() == n_clusters { Ok(()) } else { Err(misfit()) }
+            })?,
+            None => {
+                let state = on_drawn(self, drawn, control, observer)?;
+                let rng = drawn.rng(1, state.position);
+                Passes::new(state, rng)
+            }
+        };
+        let total = self.sweeps.max(1);
+        let why = passes.make(total, keeper, control, observer, |passes| {
+            let (number, Sampled { space, mixture, .. }) = (passes.n_clusters.len(), &mut passes.state);
+            let offered = Offered { number, space, machines: Machines::default() };
+            let counts = offered.ask(mixture, rows, &mut passes.rng)?.counts;
+            let told = (mixture.n_clusters(), mixture.ln_joint());
+            passes.took(told, counts);
             Ok(())
         })?;
         let (done, is_whole) = (passes.n_clusters.len(), why == Stop::Finished);
+        let (Sampled { space, mixture, moves, .. }, counts) = (passes.state, passes.counts);
         // One row among so many hardly moves its cluster: rows drawn are judged as new ones.
         let mut joint = mixture.ln_joint_densities(&space.apply(drawn.rows()?)?, drawn.pool)?;
         let (n, alpha) = (mixture.n_rows(), mixture.prior().alpha);
@@ -247,24 +317,35 @@ impl ByPartitions for Cik {
         &self,
         drawn: &Task<'_>,
         rows: &AllRows<'_>,
+        keeper: &mut Keeper,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Run> {
         check_sampler(self.sampler)?;
-        let mut search: Search = on_drawn(self, drawn, control, observer)?;
-        search.machines.0.iter_mut().for_each(Machine::take_average);
-        let mut rng = drawn.rng(1, search.position);
-        let space = search.space.clone();
-        let mut passes = Passes::new(rows, &space);
-        let (total, mut counts) = (self.epochs.max(1), Matrix::zeros(0, 0));
-        let why = passes.make(total, control, observer, |passes| {
-            let found = passes.ask(&mut search.mixture, search.machines.clone(), &mut rng)?;
+        let mut passes = match keeper.take_stored() {
+            Some(stored) => Passes::resumed(&stored, drawn, |search: &Search, n_clusters| {
+                search.check_for(self, drawn, 0)?;
+                if search.mixture.n_clusters() == n_clusters { Ok(()) } else { Err(misfit()) }
+            })?,
+            None => {
+                let mut search: Search = on_drawn(self, drawn, control, observer)?;
+                search.machines.0.iter_mut().for_each(Machine::take_average);
+                let rng = drawn.rng(1, search.position);
+                Passes::new(search, rng)
+            }
+        };
+        let total = self.epochs.max(1);
+        let why = passes.make(total, keeper, control, observer, |passes| {
+            let (search, rng) = (&mut passes.state, &mut passes.rng);
+            let (number, machines) = (passes.n_clusters.len(), search.machines.clone());
+            let found = Offered { number, space: &search.space, machines }.ask(&mut search.mixture, rows, rng)?;
             check_memory(drawn, self, found.kept.len())?;
-            search.machines = self.taught(&search.machines, &found, drawn, &mut rng)?;
-            counts = found.counts;
+            search.machines = self.taught(&search.machines, &found, drawn, rng)?;
+            let told = (search.mixture.n_clusters(), search.mixture.ln_joint());
+            passes.took(told, found.counts);
             Ok(())
         })?;
-        let done = passes.n_clusters.len();
+        let (done, search, counts) = (passes.n_clusters.len(), passes.state, passes.counts);
         let told = Told::new(passes.n_clusters, passes.ln_joint, search.moves.clone(), why == Stop::Finished);
         Ok(run(CikModel::of_counts(drawn, self, search, counts, told)?, why, done, total))
     }

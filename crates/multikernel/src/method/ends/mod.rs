@@ -8,7 +8,7 @@ mod svr;
 
 pub use cox::CoxModel;
 use cox::CoxState;
-pub(super) use cox::{PartialLikelihood, partial_log_likelihood, residuals};
+pub(super) use cox::{Hazards, PartialLikelihood, RiskSums, RowHazards, partial_log_likelihood, residuals};
 pub use ridge::RidgeModel;
 use ridge::RidgeState;
 pub use svr::SvrModel;

@@ -321,12 +321,14 @@ impl Objective<'_> {
             others.extend(means.iter().zip(&squares).map(|(&mean, square)| mean * mean * square + own(mean) + 1e-2));
             others.extend(vec![self.distribution.shape_curvature(); self.layout.shapes().len()]);
         }
-        let mut basis = Basis { means, curvature, others, factor: Cache(None) };
+        let at = Cache(passes.elsewhere.map(|_| fit.x.clone()));
+        let mut basis = Basis { means, curvature, others, at, factor: Cache(None) };
         basis.factor = Cache(Some(self.factor(&basis, &fit.x, passes, stop)?));
         Ok(basis)
     }
 
-    /// The factor of `K diag(w) K' + 2 lambda K` between the points. `x` is where w was taken, for rows elsewhere.
+    /// The factor of `K diag(w) K' + 2 lambda K` between the points. `x` is where w was taken, for rows elsewhere, unless the
+    /// basis knows.
     fn factor(
         &self,
         basis: &Basis,
@@ -335,7 +337,8 @@ impl Objective<'_> {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Cholesky> {
         let full = if let Some(rows) = passes.elsewhere {
-            self.with_penalty(rows.curvature(x, &basis.means)?, &basis.means)?
+            let at = basis.at.0.as_deref().unwrap_or(x);
+            self.with_penalty(rows.curvature(at, &basis.means)?, &basis.means)?
         } else if self.points.len() < self.loss.n_rows()
             && let Some(there) = self.curvature_there(basis, passes)?
         {

@@ -48,19 +48,15 @@ record! {
 const COX: &str = "cox";
 
 impl FunctionsModel {
-    /// The fitted model. `functions` are those at the training rows.
-    pub(super) fn new(objective: &Objective<'_>, x: &[f64], functions: &[f64]) -> FunctionsModel {
+    /// The fitted model. `baseline` are the times of events and the cumulated hazard at each; empty without times.
+    pub(super) fn new(objective: &Objective<'_>, x: &[f64], (times, hazard): (Vec<f64>, Vec<f64>)) -> FunctionsModel {
         let layout = objective.layout;
         let samples = &x[layout.samples()];
         let coef = Matrix::from_fn(layout.n_points, layout.n_functions, |i, c| samples[c * layout.n_points + i]);
         let loss = match objective.loss {
             Loss::Poisson(..) => NumbersLoss::Poisson.word(),
-            Loss::Cox(_) => COX,
+            Loss::Cox(_) | Loss::Hazards(_) => COX,
             _ => NumbersLoss::Gaussian.word(),
-        };
-        let (times, hazard) = match &objective.loss {
-            Loss::Cox(likelihood) => likelihood.baseline(functions),
-            _ => (vec![], vec![]),
         };
         FunctionsModel {
             weights: objective.means(x),

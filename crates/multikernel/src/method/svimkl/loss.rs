@@ -4,7 +4,7 @@
 use crate::data::{Numbers, Target};
 use crate::dist::ln_gamma_function;
 use crate::linalg::Matrix;
-use crate::method::ends::PartialLikelihood;
+use crate::method::ends::{PartialLikelihood, RowHazards};
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::run::{Task, choice};
@@ -35,6 +35,8 @@ pub(super) enum Loss {
     Poisson(Matrix, Vec<f64>),
     /// Efron's partial likelihood of times.
     Cox(PartialLikelihood),
+    /// The same at some of the rows, where all of them have told the hazards: its slope is one of each row, its value is not.
+    Hazards(RowHazards),
 }
 
 /// The loss and its derivatives at all rows, where a row's depend on the functions at others.
@@ -83,6 +85,7 @@ impl Loss {
             Loss::Classes(targets) => targets.len(),
             Loss::Gaussian(numbers) | Loss::Poisson(numbers, _) => numbers.n_rows(),
             Loss::Cox(likelihood) => likelihood.n_rows(),
+            Loss::Hazards(rows) => rows.n_rows(),
         }
     }
 
@@ -93,7 +96,7 @@ impl Loss {
 
     /// Whether adding a constant to a function changes the loss.
     pub(super) fn has_intercepts(&self) -> bool {
-        !matches!(self, Loss::Cox(_))
+        !matches!(self, Loss::Cox(_) | Loss::Hazards(_))
     }
 
     /// The best intercept of a function that is zero otherwise, where steps begin; 0 where they may begin anywhere.
@@ -125,7 +128,16 @@ impl Loss {
                     ("log risks".into(), format!("standard deviation {:.3}", variance.sqrt())),
                 ]
             }
-            Loss::Classes(_) | Loss::Poisson(..) => vec![],
+            Loss::Classes(_) | Loss::Poisson(..) | Loss::Hazards(_) => vec![],
+        }
+    }
+
+    /// The times of events and the baseline hazard cumulated up to each, for the functions at the training rows; empty
+    /// unless times are predicted.
+    pub(super) fn baseline(&self, functions: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        match self {
+            Loss::Cox(likelihood) => likelihood.baseline(functions),
+            _ => (vec![], vec![]),
         }
     }
 
@@ -140,6 +152,8 @@ impl Loss {
                 let (loss, curvature) = poisson(functions, counts.row(row), n_nodes, scratch);
                 (loss + constants[row], curvature)
             }
+            // Its value is known already.
+            Loss::Hazards(rows) => (0.0, rows.at_row(row, functions)),
             // Only through `joint`.
             Loss::Cox(_) => (0.0, 0.0),
         }

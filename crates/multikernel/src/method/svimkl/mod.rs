@@ -411,19 +411,24 @@ fn again(task: &Task<'_>, settings: &Settings, earlier: &Fit) -> Result<Fit> {
 
 fn check(task: &Task<'_>, settings: &Settings, state: &Fit) -> Result<()> {
     let objective = objective(task, settings, Clip::default())?;
-    let (layout, n) = (objective.layout, task.n_samples());
+    let n = task.n_samples();
+    check_fit(state, objective.layout, (n, n))
+}
+
+/// Checks the arrays of a state: outputs of so many rows, and their curvature at so many.
+fn check_fit(state: &Fit, layout: Layout, (n, n_curved): (usize, usize)) -> Result<()> {
     let size = layout.size();
     let memory = state.memory.steps.len() == state.memory.changes.len()
         && state.memory.steps.iter().chain(&state.memory.changes).all(|vector| vector.len() == size);
     let others = layout.intercepts().len() + layout.means().len() + layout.shapes().len();
     let basis = state.basis.means.is_empty()
         || state.basis.means.len() == layout.n_kernels
-            && state.basis.curvature.len() == n
+            && state.basis.curvature.len() == n_curved
             && state.basis.others.len() == others;
     let fits = state.x.len() == size
         && state.gradient.len() == size
         && state.outputs.len() == layout.n_functions * n * layout.n_kernels
-        && state.curvature.len() == n
+        && state.curvature.len() == n_curved
         && !state.losses.is_empty()
         && (state.moments.is_empty() || state.moments.len() == 3 * size)
         && memory
@@ -478,7 +483,7 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<SviMklEnd>
     } else {
         let functions = objective.mean_functions(&x, &outputs);
         told.extend(objective.loss.facts(&functions));
-        SviMklEnd::Functions(FunctionsModel::new(&objective, &x, &functions))
+        SviMklEnd::Functions(FunctionsModel::new(&objective, &x, objective.loss.baseline(&functions)))
     };
     Ok(model.with(told, warning(settings, &state, gap)))
 }

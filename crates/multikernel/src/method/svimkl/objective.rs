@@ -392,12 +392,25 @@ impl Objective<'_> {
         if self.loss.is_by_row() {
             return None;
         }
-        let (n_rows, n_nodes) = (self.loss.n_rows(), self.places.len() / self.layout.n_kernels);
+        self.loss.joint(self.functions_of(nodes, outputs), self.n_nodes(), self.pool)
+    }
+
+    pub(super) fn n_nodes(&self) -> usize {
+        self.places.len() / self.layout.n_kernels
+    }
+
+    /// The function at all rows, by row and node, where there is one, from the outputs at them.
+    pub(super) fn node_functions(&self, x: &[f64], outputs: &[f64]) -> Vec<f64> {
+        self.functions_of(&self.nodes(x), outputs)
+    }
+
+    fn functions_of(&self, nodes: &Nodes, outputs: &[f64]) -> Vec<f64> {
+        let (n_rows, n_nodes) = (self.loss.n_rows(), self.n_nodes());
         let mut functions = vec![0.0; n_rows * n_nodes];
         self.pool.chunks_mut(&mut functions, n_nodes, |i, functions| {
             self.functions_at(nodes, outputs, n_rows, i, functions);
         });
-        self.loss.joint(functions, n_nodes, self.pool)
+        functions
     }
 
     /// Adds some rows whose outputs are given; `output_gradients` are laid out like the outputs, for the range alone.

@@ -49,6 +49,8 @@ record! {
         pub(super) curvature: Vec<f64>,
         /// Curvature in the parameters other than sample weights.
         pub(super) others: Vec<f64>,
+        /// The point itself, where the rows are elsewhere: they are asked for the curvature there.
+        pub(super) at: Cache<Vec<f64>>,
         /// The factor of the curvature in the sample weights, recomputed when a run resumes.
         pub(super) factor: Cache<Cholesky>,
     }

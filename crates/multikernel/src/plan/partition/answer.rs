@@ -10,7 +10,7 @@ use crate::kernel::{Families, Kernel};
 use crate::plan::plan::Plan;
 use crate::plan::registry::Registry;
 use crate::pool::Pool;
-use crate::run::{ByPartitions, Input, Params, Rows, Task, add_sums};
+use crate::run::{ByPartitions, Input, Params, Rows, Task};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
 /// The answer of a partition to a question of [`Plan::train_partitions`]: `number` is its place among all, from 0. Depends
@@ -114,7 +114,7 @@ impl<'a> Partition<'a> {
         // Draws of a block do not depend on others.
         let mut seeds = Rng::new(self.setup.seed, BLOCKS + number as u64);
         for rows in all.chunks(BLOCK_ROWS) {
-            add_sums(&mut sums, &self.block(request, partition, rows, seeds.bits())?)?;
+            self.method.add(&mut sums, &self.block(request, partition, rows, seeds.bits())?)?;
         }
         Ok(sums)
     }
@@ -143,7 +143,10 @@ impl<'a> Partition<'a> {
                 let given = Numbers::new(few.names().to_vec(), standard.apply(few.values()))?;
                 (Labels::strata(vec!["rows".into()], vec![0; rows.len()])?, Target::Numbers(given))
             }
-            _ => (labels_of(&partition.labels, &self.setup.classes, rows)?, Target::Classes),
+            Target::Times(times) => {
+                (Labels::strata(vec!["rows".into()], vec![0; rows.len()])?, Target::Times(times.select(rows)))
+            }
+            Target::Classes => (labels_of(&partition.labels, &self.setup.classes, rows)?, Target::Classes),
         };
         let block = Task {
             input: stack.as_ref().map_or(Input::Rows(&plain), Input::Stack),

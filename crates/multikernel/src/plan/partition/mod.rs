@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::file::{self, Codec, Kind, Record, record};
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
-use crate::run::{AllRows, Input, Rows, Run, Stop, Task, add_sums, method_rng};
+use crate::run::{AllRows, ByPartitions, Input, Keeper, Rows, Run, Stop, Task, method_rng};
 use statistics::{Picks, Summary};
 
 /// Rows of a partition whose kernels are computed at a time: what a task takes in memory does not grow with its rows.
@@ -84,13 +84,16 @@ pub(super) fn unpacked(bytes: &[u8]) -> Result<(String, Record)> {
 
 impl Plan {
     /// Trains on rows in partitions, which need not be on this machine: for methods that need sums over rows alone (`mklr`,
-    /// `svimkl`, `cik`, `dpm`), on numeric columns, to predict classes or numbers. Some rows (`landmarks`) carry the functions;
-    /// they, the widths of kernels, and the first clusters come from rows drawn with the seed. The model depends on the partitions and their
-    /// order, not on where and how often they were asked.
+    /// `svimkl`, `cik`, `dpm`), on numeric columns, to predict classes, numbers or (`mklr`, `svimkl`) times to an event. Some
+    /// rows (`landmarks`) carry the functions; they, the widths of kernels, and the first clusters come from rows drawn with
+    /// the seed. The model depends on the partitions and their order, not on where and how often they were asked. With a
+    /// checkpoint in the session, the state is stored after steps, and when a partition could not be asked; a session that
+    /// resumes goes on from it to the same bits.
     ///
     /// Cost: two questions for preprocessing and one or two for each step; a partition of n rows answers one in n P
     /// kernel values for each landmark, at some steps n m^2 products for m landmarks, in memory of up to 2,048 rows
-    /// times landmarks beside its rows.
+    /// times landmarks beside its rows. Cox's partial likelihood of times takes two questions where others take one: sums of
+    /// risks, 24 bytes for each distinct time of an event and node, then what follows from them.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, Result, data::{Dataset, bundled}, run::Silent};
@@ -114,6 +117,7 @@ impl Plan {
     ///
     /// # Errors
     /// A method that is no sum over rows, `auto` parameters, columns that are not numbers, kernels that need all rows,
+    /// more than 2,097,152 distinct times of events, a checkpoint of other rows or settings,
     /// partitions that differ in their columns or change between questions, and what partitions report.
     pub fn train_partitions(
         &self,
@@ -134,14 +138,11 @@ impl Plan {
         let summary = asked.summary()?;
         let kind = summary.kind()?;
         self.check_kind(kind)?;
-        if kind == TargetKind::Times {
-            return Err(Error::input(
-                "the partial likelihood of times compares each event with all rows still at risk: it is no sum over rows, \
-                 and cannot be learned from partitions; train on one machine, with landmarks",
-            ));
-        }
         let classes = summary.class_list()?;
-        check_classes(&summary, &classes)?;
+        check_targets(&summary, kind, &classes)?;
+        let fingerprint = asked.fingerprint(&summary);
+        let identity = self.identity(&fingerprint, session.pool);
+        let mut keeper = Keeper::new(session.checkpoint.clone(), identity, session.observer)?;
         let picks = asked.picks(&summary, &classes)?;
         let drawn = picks.dataset(name, &summary, &classes)?;
         session.observer.phase("kernels");
@@ -166,15 +167,15 @@ impl Plan {
             seed: self.own_seed(),
             pool: session.pool,
         };
-        let ask = |request: &Record| asked.sums(&setup, request);
+        let ask = |request: &Record| asked.sums(&setup, request, sums.as_ref());
         let number_means = units.as_ref().map_or_else(Vec::new, |units| units.given_means(&summary.number_means()));
-        let rows = AllRows { n_rows: summary.n_rows(), number_means, ask: &ask };
+        let rows = AllRows { n_rows: summary.n_rows(), number_means, events: summary.events(), ask: &ask };
         session.observer.phase(self.name());
-        let run = sums.learn(&task, &rows, &session.control, session.observer)?;
+        let run = sums.learn(&task, &rows, &mut keeper, &session.control, session.observer)?;
         session.observer.phase("shares");
         let shares = shares(&task, run.model.as_ref(), &session.control)?;
         let learned = Learned { shares, units, ..Learned::default() };
-        Ok(self.model_of(&landmarks, run, learned, (&summary, &asked.fingerprint(&summary))))
+        Ok(self.model_of(&landmarks, run, learned, (&summary, &fingerprint)))
     }
 
     /// The landmarks with their kernels, prepared by what all rows say: rows drawn have the medians of widths, and the
@@ -331,9 +332,9 @@ impl Asked<'_, '_> {
     }
 
     /// The answers of all partitions to a request of the method, added in their order.
-    fn sums(&self, setup: &[u8], request: &Record) -> Result<Record> {
+    fn sums(&self, setup: &[u8], request: &Record, method: &dyn ByPartitions) -> Result<Record> {
         let mut sums = Record::default();
-        self.ask(setup, request.clone(), &mut |record| add_sums(&mut sums, &record))?;
+        self.ask(setup, request.clone(), &mut |record| method.add(&mut sums, &record))?;
         Ok(sums)
     }
 
@@ -375,13 +376,20 @@ fn no_sum(name: &str) -> Error {
     )
 }
 
-fn check_classes(summary: &Summary, classes: &[String]) -> Result<()> {
+fn check_targets(summary: &Summary, kind: TargetKind, classes: &[String]) -> Result<()> {
     let (n, n_classes) = (summary.n_rows(), classes.len());
     if n < 2 {
         return Err(Error::input(format!("{n} rows in all partitions; give at least 2")));
     }
-    if !summary.number_names().is_empty() {
-        return Ok(());
+    match kind {
+        TargetKind::Classes => {}
+        TargetKind::Numbers => return Ok(()),
+        TargetKind::Times if summary.events().0.is_empty() => {
+            return Err(Error::input(
+                "no row of any partition has an event; nothing can be learned from censored rows alone",
+            ));
+        }
+        TargetKind::Times => return Ok(()),
     }
     if n_classes < 2 {
         let found = classes.first().map_or(String::new(), |class| format!(" (`{class}`)"));

@@ -4,11 +4,12 @@
 
 use super::labels_of;
 use crate::data::{
-    ColumnStatistics, Dataset, Features, Labels, Numbers, Recipe, Samples, Standard, Target, TargetKind,
+    ColumnStatistics, Dataset, Features, Labels, Numbers, Recipe, Samples, Standard, Target, TargetKind, Times,
 };
 use crate::error::{Error, Result};
 use crate::file::{Record, record};
 use crate::linalg::Matrix;
+use crate::run::MOST_TIMES;
 
 /// More rows than any partition has: sums of so many counts stay exact.
 const MOST_ROWS: usize = 1 << 48;
@@ -36,6 +37,9 @@ record! {
         classes: Vec<String>,
         number_names: Vec<String>,
         number_sums: Vec<f64>,
+        /// The distinct times of events, ascending, and the number of events at each.
+        event_times: Vec<f64>,
+        event_counts: Vec<usize>,
     }
 }
 
@@ -54,6 +58,7 @@ impl Summary {
             high[j] = high[j].max(value);
         });
         let (mut classes, mut number_names, mut number_sums) = (vec![], vec![], vec![]);
+        let mut events = (vec![], vec![]);
         match &partition.target {
             Target::Classes => {
                 let present = partition.labels.classes().iter().zip(partition.labels.counts());
@@ -64,7 +69,7 @@ impl Summary {
                 number_names = numbers.names().to_vec();
                 number_sums = (0..numbers.n_targets()).map(|t| numbers.values().column(t).iter().sum()).collect();
             }
-            Target::Times(_) => {}
+            Target::Times(times) => events = times.events(),
         }
         Ok(Summary {
             starts: vec![0, samples.n_samples()],
@@ -79,6 +84,8 @@ impl Summary {
             classes,
             number_names,
             number_sums,
+            event_times: events.0,
+            event_counts: events.1,
         })
     }
 
@@ -109,6 +116,30 @@ impl Summary {
                 self.classes.insert(place, class.clone());
             }
         }
+        self.add_events(next)
+    }
+
+    /// Merges the times of events of the next partition.
+    fn add_events(&mut self, next: &Summary) -> Result<()> {
+        let (own, others) = (&self.event_times, &next.event_times);
+        let (mut times, mut counts) = (vec![], vec![]);
+        let (mut i, mut j) = (0, 0);
+        while i < own.len() || j < others.len() {
+            let is_own = j == others.len() || i < own.len() && own[i] <= others[j];
+            let is_other = i == own.len() || j < others.len() && others[j] <= own[i];
+            times.push(if is_own { own[i] } else { others[j] });
+            let count = |is: bool, counts: &[usize], at: usize| if is { counts[at] } else { 0 };
+            counts.push(count(is_own, &self.event_counts, i) + count(is_other, &next.event_counts, j));
+            i += usize::from(is_own);
+            j += usize::from(is_other);
+        }
+        if times.len() > MOST_TIMES {
+            return Err(Error::input(format!(
+                "events happen at more than {MOST_TIMES} distinct times, and partitions send numbers for each at every step; \
+                 round the times, to days or weeks say"
+            )));
+        }
+        (self.event_times, self.event_counts) = (times, counts);
         Ok(())
     }
 
@@ -120,7 +151,17 @@ impl Summary {
             && n <= MOST_ROWS
             && [self.counts.len(), self.sums.len(), self.low.len(), self.high.len()] == [d; 4]
             && self.counts.iter().all(|&count| count <= n)
-            && self.number_sums.len() == self.number_names.len();
+            && self.number_sums.len() == self.number_names.len()
+            && (self.event_times.is_empty() || self.target == TargetKind::Times.word())
+            && self.event_times.len() == self.event_counts.len()
+            && self.event_times.iter().all(|time| time.is_finite() && *time >= 0.0)
+            && self.event_times.is_sorted_by(|a, b| a < b)
+            && !self.event_counts.contains(&0)
+            && self
+                .event_counts
+                .iter()
+                .try_fold(0, |sum: usize, &count| sum.checked_add(count))
+                .is_some_and(|sum| sum <= n);
         if fits { Ok(()) } else { Err(unfit()) }
     }
 
@@ -142,6 +183,19 @@ impl Summary {
 
     pub(super) fn number_names(&self) -> &[String] {
         &self.number_names
+    }
+
+    pub(super) fn events(&self) -> (Vec<f64>, Vec<usize>) {
+        (self.event_times.clone(), self.event_counts.clone())
+    }
+
+    /// Numbers in which the target of a row is told.
+    fn target_width(&self) -> usize {
+        match self.kind() {
+            Ok(TargetKind::Numbers) => self.number_names.len().max(1),
+            Ok(TargetKind::Times) => 2,
+            _ => 1,
+        }
     }
 
     pub(super) fn label(&self) -> Option<String> {
@@ -188,7 +242,7 @@ record! {
         number_squares: Vec<f64>,
         /// Rows as they come, one after the other.
         rows: Vec<f64>,
-        /// Codes of classes, or numbers one after the other.
+        /// Codes of classes, numbers one after the other, or times, each followed by 1 for an event, 0 for none.
         targets: Vec<f64>,
     }
 }
@@ -235,6 +289,9 @@ impl Picks {
                 }
             }
             here.iter().for_each(|&i| picks.targets.extend(numbers.values().row(i)));
+        } else if let Target::Times(times) = &partition.target {
+            let told = |&i: &usize| [times.time()[i], f64::from(u8::from(times.event()[i]))];
+            picks.targets.extend(here.iter().flat_map(told));
         } else {
             let labels = labels_of(&partition.labels, &setup.take::<Vec<String>>("classes")?, &here)?;
             picks.targets.extend(labels.codes().iter().map(|&code| code as f64));
@@ -247,8 +304,8 @@ impl Picks {
         let (d, t) = (summary.names().len(), summary.number_names().len());
         let fits = [self.shifts.len(), self.squares.len()] == [d; 2]
             && [self.number_shifts.len(), self.number_squares.len()] == [t; 2]
-            && self.targets.len().is_multiple_of(t.max(1))
-            && Some(self.rows.len()) == (self.targets.len() / t.max(1)).checked_mul(d);
+            && self.targets.len().is_multiple_of(summary.target_width())
+            && Some(self.rows.len()) == (self.targets.len() / summary.target_width()).checked_mul(d);
         if fits { Ok(()) } else { Err(unfit()) }
     }
 
@@ -270,12 +327,16 @@ impl Picks {
     /// The rows as a data set.
     pub(super) fn dataset(&self, name: &str, summary: &Summary, classes: &[String]) -> Result<Dataset> {
         let d = summary.names().len();
-        let n = self.targets.len() / summary.number_names().len().max(1);
+        let n = self.targets.len() / summary.target_width();
         let samples = Samples::new(Matrix::from_vec(n, d, self.rows.clone())?, summary.names().to_vec())?;
         let names = summary.number_names();
         if !names.is_empty() {
             let values = Matrix::from_vec(n, names.len(), self.targets.clone())?;
             return Dataset::of_numbers(name, samples, Numbers::new(names.to_vec(), values)?);
+        }
+        if summary.kind()? == TargetKind::Times {
+            let (time, event) = self.targets.chunks_exact(2).map(|told| (told[0], told[1] != 0.0)).unzip();
+            return Dataset::of_times(name, samples, Times::new(time, event)?);
         }
         let codes = self.targets.iter().map(|&code| code as usize).collect();
         let mut set = Dataset::new(name, samples, Labels::from_parts(classes.to_vec(), codes)?)?;

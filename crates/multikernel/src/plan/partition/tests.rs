@@ -1,10 +1,12 @@
 //! Partitions against one machine: the same objective, gradients and optimum, whatever the cut; and what is refused.
 
+use std::time::Duration;
+
 use super::*;
 use crate::Pool;
-use crate::data::{Scale, bundled};
+use crate::data::{Scale, Times, bundled};
 use crate::dist::{Rng, normal};
-use crate::run::Silent;
+use crate::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 
 /// Partitions in this process.
 struct Here<'a> {
@@ -56,6 +58,16 @@ fn numbers(n: usize, counts: bool) -> Dataset {
     Dataset::of_numbers("rows", Samples::unnamed(x).unwrap(), Numbers::new(vec!["y".into()], y).unwrap()).unwrap()
 }
 
+/// Rows whose events come the earlier the larger the first column, with ties, rows censored before the first event and
+/// after the last, and gaps.
+fn times(n: usize) -> Dataset {
+    let (set, mut rng) = (numbers(n, false), Rng::new(5, 0));
+    let x = set.samples.features().to_dense().unwrap().into_owned();
+    let time = (0..n).map(|i| (40.0 * (-0.5 * (x.get(i, 0) - 5.0)).exp() * rng.uniform()).ceil()).collect();
+    let event = (0..n).map(|i| i % 3 > 0).collect();
+    Dataset::of_times("rows", set.samples, Times::new(time, event).unwrap()).unwrap()
+}
+
 fn mklr(settings: &[(&str, &str)]) -> Plan {
     let plan = Plan::new("mklr").unwrap().kernels("gaussian(0.5, 1, 2), linear").unwrap();
     settings.iter().fold(plan, |plan, (name, value)| plan.set(name, value).unwrap())
@@ -75,6 +87,7 @@ fn model_of_partitions_is_that_of_one_machine() {
         (three, vec![]),
         (numbers(80, false), vec![]),
         (numbers(80, true), vec![("loss", "poisson")]),
+        (times(80), vec![]),
     ] {
         let plan = mklr(&[&settings[..], &[("tol", "1e-12")]].concat());
         let n = data.samples.n_samples();
@@ -83,12 +96,42 @@ fn model_of_partitions_is_that_of_one_machine() {
         assert_eq!(parts.classes(), whole.classes());
         let scores = |model: &Model| match model.numbers() {
             Some(numbers) => numbers.predict(&data.samples).unwrap(),
+            None if model.times().is_some() => {
+                Matrix::from_vec(n, 1, model.times().unwrap().risks(&data.samples).unwrap()).unwrap()
+            }
             None => model.predict(&data.samples).unwrap().scores,
         };
         let (found, expected) = (scores(&parts), scores(&whole));
         let size = expected.data().iter().fold(0.0f64, |size, value| size.max(value.abs()));
         for (found, expected) in found.data().iter().zip(expected.data()) {
             assert!((found - expected).abs() < 1e-3 * size, "{}: {found} {expected}", data.name);
+        }
+    }
+}
+
+/// Survival curves need the baseline hazard of all rows.
+#[test]
+fn curves_of_partitions_are_those_of_one_machine() {
+    let (data, rng) = (times(90), &mut Rng::new(6, 0));
+    let mut order: Vec<usize> = (0..90).collect();
+    rng.shuffle(&mut order);
+    let mixed = data.select(&order);
+    for method in ["mklr", "svimkl"] {
+        let plan = Plan::new(method).unwrap().kernels("gaussian(1, 2)").unwrap();
+        let plan = if method == "svimkl" { plan.set("nodes", "4").unwrap() } else { plan };
+        // Rounding may end one of the runs a step earlier.
+        let plan = plan.set("tol", "1e-12").unwrap();
+        let whole = plan.train(&data).unwrap();
+        for (set, ends) in [(&data, &[90][..]), (&data, &[30, 31, 90]), (&mixed, &[5, 20, 33, 47, 47, 80, 90])] {
+            let parts = trained(&plan, cut(set, ends), 1).unwrap();
+            let (found, expected) = (parts.times().unwrap(), whole.times().unwrap());
+            assert_eq!(found.baseline().0, expected.baseline().0);
+            let at = [2.0, 10.0, 25.0, 60.0];
+            let (found, expected) =
+                (found.survival(&data.samples, &at).unwrap(), expected.survival(&data.samples, &at).unwrap());
+            for (found, expected) in found.data().iter().zip(expected.data()) {
+                assert!((found - expected).abs() < 1e-3, "{method} {ends:?}: {found} {expected}");
+            }
         }
     }
 }
@@ -150,11 +193,12 @@ fn machines_of_clusters_predict_numbers_in_partitions() {
 
 #[test]
 fn bits_depend_on_neither_threads_nor_repetition() {
-    let data = numbers(5000, false);
     let plan = mklr(&[("landmarks", "30"), ("iterations", "12")]);
-    let bytes = |threads: usize| trained(&plan, cut(&data, &[2500, 5000]), threads).unwrap().to_bytes().unwrap();
-    let first = bytes(1);
-    assert!(first == bytes(1) && first == bytes(3));
+    for data in [numbers(5000, false), times(5000)] {
+        let bytes = |threads: usize| trained(&plan, cut(&data, &[2500, 5000]), threads).unwrap().to_bytes().unwrap();
+        let first = bytes(1);
+        assert!(first == bytes(1) && first == bytes(3));
+    }
 }
 
 #[test]
@@ -208,15 +252,139 @@ fn what_is_no_sum_over_rows_is_refused() {
     assert!(message(trained(&centred, halves(), 1)).contains("depends on all training rows"));
     let ascent = Plan::new("svimkl").unwrap().set("solver", "ascent").unwrap();
     assert!(message(trained(&ascent, halves(), 1)).contains("use lbfgs"));
-    let times = crate::data::Times::new((1..=208).map(f64::from).collect(), vec![true; 208]).unwrap();
-    let times = Dataset::of_times("times", data.samples.clone(), times).unwrap();
-    assert!(message(trained(&mklr(&[]), cut(&times, &[100, 208]), 1)).contains("no sum over rows"));
+    let times = |event: bool| {
+        let times = Times::new((1..=208).map(f64::from).collect(), vec![event; 208]).unwrap();
+        Dataset::of_times("times", data.samples.clone(), times).unwrap()
+    };
+    assert!(
+        message(trained(&mklr(&[]), cut(&times(false), &[100, 208]), 1))
+            .contains("no row of any partition has an event")
+    );
+    let many = Plan::new("svimkl").unwrap().set("nodes", "4096").unwrap();
+    let wide = Matrix::from_fn(600, 1, |i, _| i as f64);
+    let wide = Dataset::of_times(
+        "wide",
+        Samples::unnamed(wide).unwrap(),
+        Times::new((0..600).map(f64::from).collect(), vec![true; 600]).unwrap(),
+    );
+    assert!(
+        message(trained(&many, cut(&wide.unwrap(), &[300, 600]), 1))
+            .contains("600 distinct times, and partitions send three numbers")
+    );
     let one = data.select(&(0..90).collect::<Vec<_>>());
     assert!(message(trained(&mklr(&[]), cut(&one, &[40, 90]), 1)).contains("one class"));
     let other =
         Dataset::new("other", Samples::unnamed(Matrix::zeros(5, 3)).unwrap(), one.labels.select(&[0; 5])).unwrap();
     assert!(message(trained(&mklr(&[]), vec![data.clone(), other], 1)).contains("partition 1 has"));
     assert!(message(trained(&mklr(&[]), vec![], 1)).contains("there is no partition"));
+}
+
+/// Partitions that can be asked so often.
+struct Lost<'a>(Here<'a>, usize);
+
+impl Partitions for Lost<'_> {
+    fn ask(&mut self, setup: &[u8], request: &[u8], take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if self.0.asked >= self.1 {
+            return Err(Error::Stopped("the cluster is lost".into()));
+        }
+        self.0.ask(setup, request, take)
+    }
+}
+
+/// Asks partitions this often, from a checkpoint to it; also how often they were asked.
+fn session(plan: &Plan, sets: &[Dataset], most: usize, every: Duration, path: &Path) -> (Result<Model>, usize) {
+    let pool = Pool::new(1).unwrap();
+    let mut lost = Lost(Here { sets: sets.to_vec(), pool: &pool, change: None, asked: 0 }, most);
+    let mut silent = Silent;
+    let mut session = Session::new(&pool, &mut silent);
+    session.checkpoint = Some(Checkpoint { every, resume: true, ..Checkpoint::new(path) });
+    (plan.train_partitions("rows", &mut lost, &mut session), lost.0.asked)
+}
+
+fn with(method: &str, settings: &[(&str, &str)]) -> Plan {
+    settings.iter().fold(Plan::new(method).unwrap(), |plan, (name, value)| plan.set(name, value).unwrap())
+}
+
+/// Plans and rows whose runs are short.
+fn short_runs() -> Vec<(Plan, Dataset)> {
+    let few = [("frequencies", "8"), ("sweeps", "2"), ("epochs", "4"), ("start", "3")];
+    vec![
+        (mklr(&[("landmarks", "12"), ("iterations", "20")]), times(90)),
+        (mklr(&[("landmarks", "12"), ("iterations", "20")]), numbers(90, false)),
+        (with("svimkl", &[("landmarks", "9"), ("iterations", "11"), ("nodes", "4")]), two_groups(80)),
+        (with("cik", &few), two_groups(300)),
+        (with("cik", &few), numbers(200, false)),
+        (with("dpm", &[("sweeps", "5"), ("start", "3")]), two_groups(300)),
+    ]
+}
+
+#[test]
+fn runs_go_on_where_they_were_lost_to_the_same_bits() {
+    let (folder, never, at_once) = (tempfile::tempdir().unwrap(), Duration::from_secs(3600), Duration::ZERO);
+    for (number, (plan, data)) in short_runs().into_iter().enumerate() {
+        let path = |name: &str| folder.path().join(format!("{number}-{name}"));
+        let n = data.samples.n_samples();
+        let sets = cut(&data, &[n / 3, n / 2, n]);
+        let (whole, n_asked) = session(&plan, &sets, usize::MAX, never, &path("whole"));
+        let whole = whole.unwrap().to_bytes().unwrap();
+        assert!(!path("whole").exists() && n_asked > 5, "{n_asked}");
+        // Lost once, at any question after the first step, whether the state is stored then or was before.
+        let mut n_stored = 0;
+        let ends = (3..n_asked - 1).step_by(4).chain([n_asked - 1]);
+        for (most, every) in ends.flat_map(|most| [(most, never), (most, at_once)]) {
+            let path = path(&format!("{most} {every:?}"));
+            let lost = session(&plan, &sets, most, every, &path).0.unwrap_err();
+            assert!(lost.to_string().contains("the cluster is lost"), "{lost}");
+            n_stored += usize::from(path.exists());
+            assert!(path.exists() || most < n_asked - 1, "{}: the last question costs the run", plan.name());
+            let (found, asked) = session(&plan, &sets, usize::MAX, never, &path);
+            assert!(found.unwrap().to_bytes().unwrap() == whole, "{} lost after {most}", plan.name());
+            // The summary, the rows drawn, and perhaps the factor of a curvature are asked for again.
+            assert!(!path.exists() || most < 6 || asked < n_asked, "{asked} of {n_asked}");
+        }
+        assert!(n_stored > 1, "{}: {n_stored}", plan.name());
+    }
+}
+
+#[test]
+fn runs_go_on_where_they_were_stopped_to_the_same_bits() {
+    struct StopAt(Canceller, u64);
+    impl Observer for StopAt {
+        fn progress(&mut self, progress: &Progress) {
+            if progress.done == self.1 {
+                self.0.cancel();
+            }
+        }
+    }
+    let (folder, pool) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap());
+    for (number, (plan, data)) in short_runs().into_iter().enumerate().take(3) {
+        let (path, sets) =
+            (folder.path().join(number.to_string()), cut(&data, &[30, 80.min(data.samples.n_samples())]));
+        let whole = trained(&plan, sets.clone(), 1).unwrap().to_bytes().unwrap();
+        for step in [2, 5, 9] {
+            let control = Control::default();
+            let mut observer = StopAt(control.canceller(), step);
+            let mut stopped = Session::new(&pool, &mut observer);
+            stopped.control = control;
+            stopped.checkpoint = Some(Checkpoint { resume: true, ..Checkpoint::new(&path) });
+            let mut here = Here { sets: sets.clone(), pool: &pool, change: None, asked: 0 };
+            let model = plan.train_partitions("rows", &mut here, &mut stopped).unwrap();
+            assert!(!model.training().is_finished() && path.exists());
+        }
+        // Other rows, other settings, and whoever does not want to go on.
+        let message = |found: Result<Model>| found.unwrap_err().to_string();
+        let other = [sets[1].clone(), sets[0].clone()];
+        let hour = Duration::from_secs(3600);
+        assert!(message(session(&plan, &other, usize::MAX, hour, &path).0).contains("its data fingerprint is"));
+        let smoother = plan.clone().set("lambda", "0.5").unwrap();
+        assert!(message(session(&smoother, &sets, usize::MAX, hour, &path).0).contains("its lambda is `0.1`"));
+        let mut here = Here { sets: sets.clone(), pool: &pool, change: None, asked: 0 };
+        let mut silent = Silent;
+        let mut anew = Session::new(&pool, &mut silent);
+        anew.checkpoint = Some(Checkpoint::new(&path));
+        assert!(message(plan.train_partitions("rows", &mut here, &mut anew)).contains("exists already"));
+        assert!(session(&plan, &sets, usize::MAX, hour, &path).0.unwrap().to_bytes().unwrap() == whole);
+    }
 }
 
 #[test]

@@ -6,11 +6,13 @@
 
 mod likelihood;
 mod model;
+mod sums;
 #[cfg(test)]
 mod tests;
 
 pub(in crate::method) use likelihood::{PartialLikelihood, partial_log_likelihood, residuals};
 pub use model::CoxModel;
+pub(in crate::method) use sums::{Hazards, RiskSums, RowHazards};
 
 use super::search::{Search, best};
 use crate::data::Times;

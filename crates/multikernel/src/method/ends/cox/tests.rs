@@ -3,6 +3,7 @@ use super::*;
 use crate::data::{Dataset, Samples};
 use crate::dist::{Rng, normal};
 use crate::evaluate::concordance;
+use crate::file::Codec;
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::run::Input;
@@ -58,6 +59,167 @@ fn likelihood_is_efrons_and_its_slope_and_curvature_are_differences() {
             }
         }
     }
+}
+
+/// The mean value over the nodes, slopes by row and node, and the events expected of each row: from the sums of parts
+/// that went through bytes, as partitions send them.
+fn in_parts(times: &Times, f: &[f64], n_nodes: usize, parts: &[Vec<usize>]) -> (f64, Vec<f64>, Vec<f64>) {
+    let (pool, (events, counts)) = (Pool::new(2).unwrap(), times.events());
+    let functions = |rows: &[usize]| -> Vec<f64> {
+        rows.iter().flat_map(|&i| &f[i * n_nodes..(i + 1) * n_nodes]).copied().collect()
+    };
+    let mut sums = RiskSums::new(&times.select(&[]), &events, &[], n_nodes).unwrap();
+    for rows in parts {
+        let next = RiskSums::new(&times.select(rows), &events, &functions(rows), n_nodes).unwrap();
+        sums.add(&RiskSums::decode(&next.encode()).unwrap()).unwrap();
+    }
+    let (value, hazards) = sums.likelihood(&counts, &pool).unwrap();
+    let (mut slopes, mut expected) = (vec![0.0; f.len()], vec![0.0; f.len() / n_nodes]);
+    for rows in parts {
+        let hazards = RowHazards::new(&times.select(rows), &events, hazards.clone(), n_nodes).unwrap();
+        for (k, &i) in rows.iter().enumerate() {
+            let slope = &mut slopes[i * n_nodes..(i + 1) * n_nodes];
+            slope.copy_from_slice(&f[i * n_nodes..(i + 1) * n_nodes]);
+            expected[i] = hazards.at_row(k, slope);
+        }
+    }
+    (value, slopes, expected)
+}
+
+/// Rows dealt to this many parts, some of which may have none.
+fn dealt(n: usize, n_parts: usize, rng: &mut Rng) -> Vec<Vec<usize>> {
+    let mut parts = vec![vec![]; n_parts];
+    (0..n).for_each(|i| parts[rng.below(n_parts)].push(i));
+    parts
+}
+
+/// Ties, times of censored rows alone, one event, all events at once, each at its own time.
+fn studies(n: usize) -> Vec<Times> {
+    let (own, at_once): (Vec<f64>, Vec<f64>) = ((0..n).map(|i| (i * 7 % n) as f64).collect(), vec![3.0; n]);
+    let mut all: Vec<Times> = (0..4).map(|seed| tied(n, seed).0).collect();
+    all.extend([
+        Times::new(own.clone(), (0..n).map(|i| i % 4 == 1).collect()).unwrap(),
+        Times::new(own.clone(), (0..n).map(|i| i == n / 2).collect()).unwrap(),
+        Times::new(own.clone(), (0..n).map(|i| own[i] == 0.0).collect()).unwrap(),
+        Times::new(own.clone(), (0..n).map(|i| own[i] + 1.0 == n as f64).collect()).unwrap(),
+        Times::new(own, vec![true; n]).unwrap(),
+        Times::new(at_once, vec![true; n]).unwrap(),
+    ]);
+    all
+}
+
+#[test]
+fn sums_of_parts_are_the_partial_likelihood_of_all_rows() {
+    let (n, mut rng) = (41, Rng::new(2, 2));
+    for times in studies(n) {
+        let likelihood = PartialLikelihood::new(&times);
+        let (events, counts) = times.events();
+        // A shift of all log risks by 1e5 leaves them 11 digits.
+        for (n_nodes, shift, tol) in [(1, 0.0, 1e-12), (3, 0.0, 1e-12), (2, 1e5, 1e-8), (2, -1e5, 1e-8)] {
+            let f: Vec<f64> = (0..n * n_nodes).map(|_| shift + 2.0 * normal(&mut rng)).collect();
+            let at_node = |s: usize| -> Vec<f64> { (0..n).map(|i| f[i * n_nodes + s]).collect() };
+            let exact: Vec<Slope> = (0..n_nodes).map(|s| likelihood.slope(&at_node(s))).collect();
+            let mean = exact.iter().map(|slope| slope.value).sum::<f64>() / n_nodes as f64;
+            for n_parts in [1, 3, 7] {
+                let (value, slopes, expected) = in_parts(&times, &f, n_nodes, &dealt(n, n_parts, &mut rng));
+                assert!((value - mean).abs() < tol * mean.abs().max(1.0), "{value} {mean}");
+                for i in 0..n {
+                    let event = f64::from(u8::from(times.event()[i]));
+                    for (s, slope) in exact.iter().enumerate() {
+                        let found = n_nodes as f64 * slopes[i * n_nodes + s];
+                        assert!(
+                            (found - slope.gradient[i]).abs() < tol * (1.0 + n as f64),
+                            "{found} {}",
+                            slope.gradient[i]
+                        );
+                    }
+                    let whole = event - exact.iter().map(|slope| slope.gradient[i]).sum::<f64>() / n_nodes as f64;
+                    assert!((expected[i] - whole).abs() < tol * (1.0 + n as f64), "{} {whole}", expected[i]);
+                }
+            }
+            if shift == 0.0 && n_nodes == 1 {
+                let mut sums = RiskSums::new(&times.select(&[]), &events, &[], 1).unwrap();
+                for rows in dealt(n, 3, &mut rng) {
+                    let few: Vec<f64> = rows.iter().map(|&i| f[i]).collect();
+                    sums.add(&RiskSums::new(&times.select(&rows), &events, &few, 1).unwrap()).unwrap();
+                }
+                let (at, hazard) = likelihood.baseline(&f);
+                assert_eq!(at, events);
+                let found = sums.baseline(&counts).unwrap();
+                assert!(found.iter().zip(&hazard).all(|(a, b)| (a / b - 1.0).abs() < 1e-12), "{found:?} {hazard:?}");
+                let mean = f.iter().sum::<f64>() / n as f64;
+                let spread = (f.iter().map(|f| (f - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
+                assert!((sums.deviation(n) - spread).abs() < 1e-12 * (1.0 + spread));
+            }
+        }
+    }
+}
+
+/// [`brute`] for log risks whose exponentials are no numbers.
+fn brute_of_logs(times: &Times, f: &[f64]) -> f64 {
+    let (time, event) = (times.time(), times.event());
+    let mut value = 0.0;
+    for (t, d) in {
+        let (times, counts) = times.events();
+        times.into_iter().zip(counts)
+    } {
+        let at_risk: Vec<usize> = (0..f.len()).filter(|&i| time[i] >= t).collect();
+        let most = at_risk.iter().map(|&i| f[i]).fold(f64::NEG_INFINITY, f64::max);
+        let risk = |i: usize| (f[i] - most).exp();
+        let tied: Vec<usize> = at_risk.iter().copied().filter(|&i| time[i] == t && event[i]).collect();
+        let (all, own): (f64, f64) = (at_risk.iter().map(|&i| risk(i)).sum(), tied.iter().map(|&i| risk(i)).sum());
+        for (l, &i) in tied.iter().enumerate() {
+            value += f[i] - most - (all - l as f64 / d as f64 * own).ln();
+        }
+    }
+    value
+}
+
+/// One row's risk is nothing beside another's: sums relative to the largest of all would be zero, and their logarithm not
+/// finite.
+#[test]
+fn risks_that_are_thousands_apart_do_not_vanish() {
+    let mut rng = Rng::new(3, 3);
+    for times in studies(30) {
+        let f: Vec<f64> = (0..30).map(|_| 1500.0 * normal(&mut rng)).collect();
+        let exact = brute_of_logs(&times, &f);
+        for n_parts in [1, 3, 7] {
+            let (value, slopes, expected) = in_parts(&times, &f, 1, &dealt(30, n_parts, &mut rng));
+            assert!((value - exact).abs() < 1e-12 * exact.abs().max(1.0), "{value} {exact}");
+            assert!(expected.iter().all(|expected| expected.is_finite() && *expected >= 0.0));
+            assert!(slopes.iter().sum::<f64>().abs() < 1e-8, "{slopes:?}");
+            for i in 0..30 {
+                let moved = |by: f64| {
+                    let mut f = f.clone();
+                    f[i] += by;
+                    brute_of_logs(&times, &f)
+                };
+                let slope = (moved(1e-3) - moved(-1e-3)) / 2e-3;
+                // Differences of values near 1e5, which have 11 digits.
+                assert!((slopes[i] - slope).abs() < 1e-5, "{} {slope}", slopes[i]);
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_other_events_are_refused() {
+    let (times, f) = tied(20, 1);
+    let (events, counts) = times.events();
+    let sums = RiskSums::new(&times, &events, &f, 1).unwrap();
+    let pool = Pool::new(1).unwrap();
+    assert!(sums.likelihood(&counts, &pool).is_ok());
+    assert!(sums.likelihood(&counts[1..], &pool).is_err());
+    assert!(sums.baseline(&counts[1..]).is_err());
+    // An event that the list lacks, and a time after all rows.
+    assert!(RiskSums::new(&times, &events[1..], &f, 1).is_err());
+    let later = [&events[..], &[100.0]].concat();
+    let sums = RiskSums::new(&times, &later, &f, 1).unwrap();
+    assert!(sums.likelihood(&[&counts[..], &[1]].concat(), &pool).is_err());
+    let fewer = RiskSums::new(&times, &events, &f, 1).unwrap();
+    assert!(sums.clone().add(&fewer).is_err());
+    let (_, hazards) = fewer.likelihood(&counts, &pool).unwrap();
+    assert!(RowHazards::new(&times, &events, hazards, 2).is_err());
 }
 
 /// Two columns, the second useless; times are exponential with rate exp(1.2 x).
