@@ -196,7 +196,7 @@ impl<S> Weighted<S> {
 }
 
 /// Whether two methods learn the same weights: they differ in parameters of the SVM alone.
-fn is_same_rule<M: Rule>(a: &M, b: &M) -> bool {
+pub(super) fn is_same_rule<M: Rule>(a: &M, b: &M) -> bool {
     let of_rule = M::params().iter().filter(|param| !SVC_PARAMS.contains(&param.name));
     of_rule.map(|param| param.name).all(|name| a.value(name) == b.value(name))
 }
@@ -273,9 +273,9 @@ pub(super) fn outcome(task: &Task<'_>) -> Matrix {
 /// The kernels from `first` on as dense matrices: as many as a rule should hold at a time and memory allows, at least
 /// one.
 pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Result<Vec<Matrix>> {
-    let (n, n_kernels) = (stack.n_rows(), stack.n_kernels());
+    let (size, n_kernels) = (stack.n_rows() * stack.n_cols(), stack.n_kernels());
     let room = BLOCK_BYTES.min(usize::try_from(stack.room()).unwrap_or(usize::MAX));
-    let most = (room / (8 * n * n).max(1)).clamp(1, BLOCK_KERNELS);
+    let most = (room / (8 * size).max(1)).clamp(1, BLOCK_KERNELS);
     let count = most.min(n_kernels.saturating_sub(first));
     stack.combine(&Matrix::from_fn(n_kernels, count, |m, k| f64::from(u8::from(m == first + k))), task.pool)
 }

@@ -1,0 +1,168 @@
+//! Features of rows in the span of landmarks, for each kernel its own.
+//!
+//! With the landmarks z of a kernel, `K(z, z) = L L'`, the features of a row x are `phi(x) = L^-1 k(z, x)`, and `phi(x)'
+//! phi(x')` is the kernel's Nystroem approximation. The landmarks of a kernel are the pivots of its Cholesky factor among all
+//! of them: a wide or linear kernel needs few, and the number of features decides what everything costs.
+
+use crate::error::{Error, Result};
+use crate::file::record;
+use crate::linalg::Matrix;
+use crate::method::weighted::dense_block;
+use crate::precision::Precision;
+use crate::run::Task;
+use crate::solve::pivoted::{Pivoted, pivoted};
+use crate::solve::product::product;
+
+/// The most features, of all kernels together: their products are a matrix of that size, which is factored in each update.
+const MOST: usize = 4000;
+
+record! {
+    /// The features of all kernels.
+    #[derive(Clone, Debug)]
+    pub(super) struct Basis {
+        /// The number of features of each kernel.
+        ranks: Vec<usize>,
+        /// Their landmarks, one kernel after the other.
+        pivots: Vec<usize>,
+        /// `L^-1` of each kernel: the lower triangle with the diagonal, row by row.
+        inverses: Vec<f64>,
+        /// The part of each kernel's trace among the landmarks that the features leave out.
+        lost: Vec<f64>,
+    }
+}
+
+/// The part of a kernel's largest diagonal entry that counts as rounding.
+fn tolerance(precision: Precision) -> f64 {
+    match precision {
+        Precision::F64 => 1e-10,
+        Precision::F32 => 1e-5,
+    }
+}
+
+impl Basis {
+    /// The features of the landmarks of a task.
+    pub(super) fn new(landmarks: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Basis> {
+        Basis::up_to(MOST, landmarks, stop)
+    }
+
+    /// The same with at most so many: where there would be more, all kernels are followed to the same part of their trace.
+    pub(super) fn up_to(most: usize, landmarks: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Basis> {
+        let stack = landmarks.stack()?;
+        let tolerance = tolerance(stack.precision());
+        let mut factors: Vec<Pivoted> = vec![];
+        while factors.len() < stack.n_kernels() {
+            if stop() {
+                return Err(Error::Stopped("stopped".into()));
+            }
+            let kernels = dense_block(landmarks, stack, factors.len())?;
+            factors.extend(landmarks.pool.map(kernels.len(), |k| pivoted(&kernels[k], tolerance, most)));
+        }
+        let mut steps: Vec<(f64, usize)> = vec![];
+        for (m, factor) in factors.iter().enumerate() {
+            steps.extend(factor.left[..factor.pivots.len()].iter().map(|&left| (left, m)));
+        }
+        // Stable: steps of one kernel stay in their order.
+        steps.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut ranks = vec![0; factors.len()];
+        steps.iter().take(most).for_each(|&(_, m)| ranks[m] += 1);
+        let inverses = landmarks.pool.map(factors.len(), |m| factors[m].inverse(ranks[m]));
+        Ok(Basis {
+            pivots: factors.iter().zip(&ranks).flat_map(|(factor, &rank)| &factor.pivots[..rank]).copied().collect(),
+            lost: factors.iter().zip(&ranks).map(|(factor, &rank)| factor.left[rank].max(0.0)).collect(),
+            inverses: inverses.concat(),
+            ranks,
+        })
+    }
+
+    /// Whether it fits these numbers of kernels and landmarks.
+    pub(super) fn check(&self, n_kernels: usize, n_landmarks: usize) -> Result<()> {
+        let triangle = |rank: usize| Some(rank.checked_mul(rank.checked_add(1)?)? / 2);
+        let total = self.ranks.iter().try_fold(0usize, |sum, &rank| sum.checked_add(rank));
+        let triangles = self.ranks.iter().try_fold(0usize, |sum, &rank| sum.checked_add(triangle(rank)?));
+        let fits = self.ranks.len() == n_kernels
+            && total == Some(self.pivots.len())
+            && triangles == Some(self.inverses.len())
+            && self.pivots.iter().all(|&pivot| pivot < n_landmarks)
+            && self.inverses.iter().all(|value| value.is_finite());
+        if fits {
+            return Ok(());
+        }
+        Err(Error::input("a request does not fit the partition; all workers need the same version"))
+    }
+
+    /// The number of features.
+    pub(super) fn len(&self) -> usize {
+        self.pivots.len()
+    }
+
+    /// The number of kernels.
+    pub(super) fn n_kernels(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The part of each kernel's trace that is left out.
+    #[cfg(test)]
+    pub(super) fn lost(&self) -> &[f64] {
+        &self.lost
+    }
+
+    /// The kernel of each feature.
+    pub(super) fn kernels(&self) -> Vec<usize> {
+        self.ranks.iter().enumerate().flat_map(|(m, &rank)| vec![m; rank]).collect()
+    }
+
+    /// For each kernel: its landmarks, and `L^-1`.
+    fn parts(&self) -> impl Iterator<Item = (&[usize], Matrix)> {
+        let (mut pivots, mut inverses) = (&self.pivots[..], &self.inverses[..]);
+        self.ranks.iter().map(move |&rank| {
+            let (own, others) = pivots.split_at(rank);
+            let (triangle, rest) = inverses.split_at(rank * (rank + 1) / 2);
+            (pivots, inverses) = (others, rest);
+            let entry = |i: usize, j: usize| if j <= i { triangle[i * (i + 1) / 2 + j] } else { 0.0 };
+            (own, Matrix::from_fn(rank, rank, entry))
+        })
+    }
+
+    /// The features (rows) of the rows of a task, whose stack is between them and the landmarks. Cost: a product of each
+    /// row with each `L^-1`.
+    pub(super) fn features(&self, rows: &Task<'_>) -> Result<Matrix> {
+        let stack = rows.stack()?;
+        let (n, mut parts) = (stack.n_rows(), self.parts());
+        let (mut found, mut m) = (Vec::with_capacity(self.len() * n), 0);
+        while m < stack.n_kernels() {
+            let kernels = dense_block(rows, stack, m)?;
+            m += kernels.len();
+            for (kernel, (pivots, inverse)) in kernels.iter().zip(&mut parts) {
+                found.extend(product(&inverse, &kernel.select_cols(pivots).transposed(), rows.pool)?.into_data());
+            }
+        }
+        Matrix::from_vec(self.len(), n, found)
+    }
+
+    /// The coefficients of functions `sum_m k_m(x, landmarks) coef_m` with these weights of features (rows): one row for
+    /// each landmark, the functions of the first kernel first. `L^-T w` at the pivots.
+    pub(super) fn coefficients(&self, weights: &Matrix, n_landmarks: usize) -> Result<Matrix> {
+        let c = weights.n_cols();
+        let mut found = Matrix::zeros(n_landmarks, self.ranks.len() * c);
+        let mut first = 0;
+        for (m, (pivots, inverse)) in self.parts().enumerate() {
+            for (i, row) in inverse.rows().enumerate() {
+                for (&pivot, value) in pivots[..=i].iter().zip(row) {
+                    let sums = &mut found.row_mut(pivot)[m * c..(m + 1) * c];
+                    sums.iter_mut().zip(weights.row(first + i)).for_each(|(sum, weight)| *sum += value * weight);
+                }
+            }
+            first += pivots.len();
+        }
+        Ok(found)
+    }
+
+    /// What the user should know of it.
+    pub(super) fn facts(&self, n_landmarks: usize) -> Vec<(String, String)> {
+        let most = self.lost.iter().copied().fold(0.0, f64::max);
+        let mean = self.lost.iter().sum::<f64>() / self.lost.len().max(1) as f64;
+        let lost =
+            format!("{:.2} % of the kernels left out, {:.2} % of the one that loses most", 100.0 * mean, 100.0 * most);
+        vec![("landmarks".into(), n_landmarks.to_string()), ("features".into(), format!("{}: {lost}", self.len()))]
+    }
+}
