@@ -10,6 +10,7 @@ mod space;
 mod state;
 #[cfg(test)]
 mod tests_of_landmarks;
+mod variance;
 
 pub use model::{EvidenceEnd, PosteriorModel};
 pub use state::EvidenceState;

@@ -7,11 +7,13 @@
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::linalg::Matrix;
-use crate::method::weighted::dense_block;
+use crate::method::weighted::dense_kernels;
+use crate::pool::Pool;
 use crate::precision::Precision;
 use crate::run::Task;
 use crate::solve::pivoted::{Pivoted, pivoted};
 use crate::solve::product::product;
+use crate::stack::Stack;
 
 /// The most features, of all kernels together: their products are a matrix of that size, which is factored in each update.
 const MOST: usize = 4000;
@@ -54,7 +56,7 @@ impl Basis {
             if stop() {
                 return Err(Error::Stopped("stopped".into()));
             }
-            let kernels = dense_block(landmarks, stack, factors.len())?;
+            let kernels = dense_kernels(stack, factors.len(), landmarks.pool)?;
             factors.extend(landmarks.pool.map(kernels.len(), |k| pivoted(&kernels[k], tolerance, most)));
         }
         let mut steps: Vec<(f64, usize)> = vec![];
@@ -123,17 +125,16 @@ impl Basis {
         })
     }
 
-    /// The features (rows) of the rows of a task, whose stack is between them and the landmarks. Cost: a product of each
-    /// row with each `L^-1`.
-    pub(super) fn features(&self, rows: &Task<'_>) -> Result<Matrix> {
-        let stack = rows.stack()?;
+    /// The features (rows) of the rows of a stack, which is between them and the landmarks. Cost: a product of each row
+    /// with each `L^-1`.
+    pub(super) fn features(&self, stack: &Stack, pool: &Pool) -> Result<Matrix> {
         let (n, mut parts) = (stack.n_rows(), self.parts());
         let (mut found, mut m) = (Vec::with_capacity(self.len() * n), 0);
         while m < stack.n_kernels() {
-            let kernels = dense_block(rows, stack, m)?;
+            let kernels = dense_kernels(stack, m, pool)?;
             m += kernels.len();
             for (kernel, (pivots, inverse)) in kernels.iter().zip(&mut parts) {
-                found.extend(product(&inverse, &kernel.select_cols(pivots).transposed(), rows.pool)?.into_data());
+                found.extend(product(&inverse, &kernel.select_cols(pivots).transposed(), pool)?.into_data());
             }
         }
         Matrix::from_vec(self.len(), n, found)
@@ -155,6 +156,39 @@ impl Basis {
             first += pivots.len();
         }
         Ok(found)
+    }
+
+    /// The landmarks that these kernels use, ascending.
+    pub(super) fn points(&self, kernels: &[usize]) -> Vec<usize> {
+        let mut points: Vec<usize> = self
+            .kernels()
+            .iter()
+            .zip(&self.pivots)
+            .filter_map(|(m, &pivot)| kernels.binary_search(m).ok().map(|_| pivot))
+            .collect();
+        points.sort_unstable();
+        points.dedup();
+        // Kernels that are zero at all landmarks have no features, but a model has a point.
+        if points.is_empty() { vec![0] } else { points }
+    }
+
+    /// The basis of these kernels, ascending, whose landmarks are places among their [`Basis::points`].
+    pub(super) fn of_kernels(&self, kernels: &[usize]) -> Basis {
+        let points = self.points(kernels);
+        let mut found = Basis { ranks: vec![], pivots: vec![], inverses: vec![], lost: vec![] };
+        let (mut pivots, mut inverses) = (&self.pivots[..], &self.inverses[..]);
+        for (m, &rank) in self.ranks.iter().enumerate() {
+            let (own, others) = pivots.split_at(rank);
+            let (triangle, rest) = inverses.split_at(rank * (rank + 1) / 2);
+            (pivots, inverses) = (others, rest);
+            if kernels.binary_search(&m).is_ok() {
+                found.ranks.push(rank);
+                found.pivots.extend(own.iter().map(|pivot| points.binary_search(pivot).unwrap_or_default()));
+                found.inverses.extend(triangle);
+                found.lost.push(self.lost[m]);
+            }
+        }
+        found
     }
 
     /// What the user should know of it.

@@ -1,5 +1,6 @@
 //! The model on landmarks: the posterior mean of the Gaussian model.
 
+use super::variance::{OfNumbers, Variance};
 use crate::data::Target;
 use crate::error::{Error, Result};
 use crate::file::record;
@@ -14,7 +15,8 @@ record! {
     /// Functions `f_t(x) = sum_m sum_i coef_imt k_m(x_i, x) + bias_t`, with coefficients of their own for each kernel: the
     /// numbers, or for classes +1 (the class) and -1 (the others), of which the largest decides.
     ///
-    /// Cost of a score: one kernel value per landmark and kernel with nonzero weight.
+    /// Cost of a score: one kernel value per landmark and kernel with nonzero weight. Numbers have variances, F^2 / 2 products
+    /// each for F features.
     #[derive(Clone, Debug)]
     pub struct PosteriorModel {
         weights: Vec<f64>,
@@ -26,6 +28,7 @@ record! {
         functions: Vec<usize>,
         n_outputs: usize,
         is_numbers: IsNumbers,
+        variance: OfNumbers,
         warnings: Vec<String>,
         told: Told,
     }
@@ -40,30 +43,31 @@ pub(super) fn functions(task: &Task<'_>) -> Vec<usize> {
     }
 }
 
+/// What a model has besides its coefficients.
+pub(super) struct Decided {
+    pub(super) functions: Vec<usize>,
+    pub(super) bias: Vec<f64>,
+    /// The kernel weights, which sum to 1.
+    pub(super) weights: Vec<f64>,
+    /// The landmarks that the kernels with nonzero weight use.
+    pub(super) points: Vec<usize>,
+}
+
 impl PosteriorModel {
-    /// The model of these weights, which sum to 1, and coefficients of all kernels on points of a task.
-    pub(super) fn new(
-        task: &Task<'_>,
-        functions: Vec<usize>,
-        weights: Vec<f64>,
-        coef: &Matrix,
-        bias: Vec<f64>,
-    ) -> PosteriorModel {
+    /// The model of a task on its points, from the coefficients of all kernels at them.
+    pub(super) fn new(task: &Task<'_>, decided: Decided, coef: &Matrix, variance: Option<Variance>) -> PosteriorModel {
+        let Decided { functions, bias, weights, points } = decided;
         let c = functions.len();
         let used: Vec<usize> = (0..weights.len() * c).filter(|k| weights[k / c] != 0.0).collect();
-        let coef = coef.select_cols(&used);
-        let points: Vec<usize> =
-            (0..coef.n_rows()).filter(|&i| coef.row(i).iter().any(|&value| value != 0.0)).collect();
-        // A constant function needs a point to be one.
-        let points = if points.is_empty() { vec![0] } else { points };
         PosteriorModel {
-            coef: coef.select_rows(&points),
+            coef: coef.select_cols(&used).select_rows(&points),
             weights,
             points,
             bias,
             functions,
             n_outputs: task.n_outputs(),
             is_numbers: IsNumbers(matches!(task.target, Target::Numbers(_))),
+            variance: OfNumbers(variance),
             warnings: vec![],
             told: Told::default(),
         }
@@ -131,7 +135,10 @@ impl Predict for PosteriorModel {
             && self.coef.n_rows() == self.points.len()
             && Some(self.coef.n_cols()) == used.checked_mul(self.bias.len())
             && is_finite(self.coef.data());
-        if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
+        if !fits {
+            return Err(Error::input("its arrays do not fit together"));
+        }
+        self.variance.0.as_ref().map_or(Ok(()), |variance| variance.check(used, self.points.len(), n_outputs))
     }
 
     fn regressor(&self) -> Option<&dyn Regressor> {
@@ -143,7 +150,11 @@ impl Predict for PosteriorModel {
     }
 }
 
-impl Regressor for PosteriorModel {}
+impl Regressor for PosteriorModel {
+    fn variances(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
+        self.variance.0.as_ref().map(|variance| variance.at(input.stack()?, pool)).transpose()
+    }
+}
 
 impl Additive for PosteriorModel {
     fn decisions(&self) -> Vec<Decision> {
@@ -170,6 +181,10 @@ impl Additive for PosteriorModel {
 impl Explain for PosteriorModel {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.weights)
+    }
+
+    fn has_own_coefficients(&self) -> bool {
+        true
     }
 
     fn facts(&self) -> Vec<(String, String)> {

@@ -1,8 +1,9 @@
 //! `evidence` on rows in partitions: one pass over them for the sums of [`Space`], then updates here.
 
 use super::basis::Basis;
-use super::model::{EvidenceEnd, PosteriorModel, functions};
+use super::model::{Decided, EvidenceEnd, PosteriorModel, functions};
 use super::space::{InSpace, Space, Sums};
+use super::variance::Variance;
 use super::{Climb, Evidence, forms};
 use crate::data::Target;
 use crate::error::{Error, Remedy, Result, message};
@@ -71,7 +72,7 @@ impl ByPartitions for Evidence {
         let (basis, stack) = (Basis::decode(request)?, block.stack()?);
         basis.check(stack.n_kernels(), stack.n_cols())?;
         let outcomes = outcomes(block, &functions_of_all(block));
-        Ok(Sums::of(&basis.features(block)?, &outcomes, block.pool, &|| false)?.encode())
+        Ok(Sums::of(&basis.features(stack, block.pool)?, &outcomes, block.pool, &|| false)?.encode())
     }
 
     fn learn(
@@ -136,10 +137,16 @@ pub(super) fn posterior(
     let now = climb.point.get_or_make(|| super::Components::point(&model, &weights, noise, &|| false))?;
     let m = landmarks.n_samples();
     let coef = basis.coefficients(&space.posterior_mean(now, &weights), m)?;
-    let told = Weights::new("evidence", weights);
+    let told = Weights::new("evidence", weights.clone());
+    let used: Vec<usize> = (0..weights.len()).filter(|&m| told.values[m] != 0.0).collect();
+    let variance = match landmarks.target {
+        Target::Numbers(_) => Some(Variance::new(space, basis.of_kernels(&used), now, (&weights, noise), &used)?),
+        _ => None,
+    };
     let early = "stopped before all updates were made: the kernel weights are those reached by then; give it more time";
     let warning = if is_whole { told.warning } else { Some(early.to_string()) };
     let facts = [basis.facts(m), climb.facts()].concat();
-    let model = PosteriorModel::new(landmarks, functions, told.values, &coef, space.means().to_vec());
-    Ok(model.with(facts, warning))
+    let decided =
+        Decided { functions, bias: space.means().to_vec(), weights: told.values, points: basis.points(&used) };
+    Ok(PosteriorModel::new(landmarks, decided, &coef, variance).with(facts, warning))
 }

@@ -73,8 +73,8 @@ pub(super) struct Space {
     gram: Matrix,
     /// `Phi' Y` for the centred Y of variance 1.
     along: Matrix,
-    /// `<Y, Y>`.
-    square: f64,
+    /// `|y|^2` of each column of Y.
+    squares: Vec<f64>,
     n_rows: usize,
     /// The kernel of each feature.
     kernels: Vec<usize>,
@@ -104,17 +104,24 @@ impl Space {
         let c = width - 1;
         let means: Vec<f64> = (0..c).map(|j| sums.outcomes.get(j, c) / n).collect();
         let whole: f64 = (0..c).map(|j| sums.outcomes.get(j, j)).sum();
-        let spread = whole - means.iter().map(|mean| n * mean * mean).sum::<f64>();
+        let spreads: Vec<f64> = (0..c).map(|j| (sums.outcomes.get(j, j) - n * means[j] * means[j]).max(0.0)).collect();
+        let spread: f64 = spreads.iter().sum();
         let variance = if spread > NO_SPREAD * whole { spread / (n * c as f64) } else { 1.0 };
-        let (scale, square) = (variance.sqrt(), spread.max(0.0) / variance);
+        let (scale, squares) = (variance.sqrt(), spreads.iter().map(|spread| spread / variance).collect());
         let centred = |j: usize, t: usize| sums.along.get(j, t) - sums.along.get(j, c) * means[t];
         let along = Matrix::from_fn(f, c, |j, t| centred(j, t) / scale);
-        Ok(Space { gram, along, square, n_rows, kernels: basis.kernels(), n_kernels: basis.n_kernels(), means, scale })
+        Ok(Space { gram, along, squares, n_rows, kernels: basis.kernels(), n_kernels: basis.n_kernels(), means, scale })
     }
 
     /// The mean of each outcome.
     pub(super) fn means(&self) -> &[f64] {
         &self.means
+    }
+
+    /// The factor by which outcomes are smaller in the model.
+    #[cfg(test)]
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
     }
 
     /// The roots of the weights of features.
@@ -128,10 +135,28 @@ impl Space {
         Matrix::from_fn(roots.len(), self.means.len(), |j, t| self.scale * roots[j] * now.solved.get(j, t))
     }
 
-    /// `<B, D^1/2 U>`.
-    fn explained(&self, roots: &[f64], solved: &Matrix) -> f64 {
-        let rows = self.along.rows().zip(solved.rows());
-        rows.zip(roots).map(|((along, solved), root)| root * dot(along, solved)).sum()
+    /// `s <y, H y>` of each column y, which is `<y, y>` less its part of `<B, D^1/2 U>`.
+    fn unexplained(&self, roots: &[f64], solved: &Matrix) -> Vec<f64> {
+        let mut left = self.squares.clone();
+        for ((along, solved), root) in self.along.rows().zip(solved.rows()).zip(roots) {
+            let products = along.iter().zip(solved).map(|(along, solved)| root * along * solved);
+            left.iter_mut().zip(products).for_each(|(left, product)| *left -= product);
+        }
+        left
+    }
+
+    /// The variance of each outcome, in its own units, that is 1 in the model: with the best amplitude `<y, H y> / n` of
+    /// its column.
+    pub(super) fn amplitudes(&self, now: &Point, weights: &[f64], noise: f64) -> Vec<f64> {
+        let left = self.unexplained(&self.roots(weights), &now.solved);
+        let own = |left: f64| self.scale * self.scale * left / (noise * self.n_rows as f64);
+        // A column of zeros (a constant target) has none: the floor keeps it positive.
+        left.into_iter().map(|left| own(left).max(f64::MIN_POSITIVE)).collect()
+    }
+
+    /// The features of these kernels, ascending.
+    pub(super) fn features_of(&self, kernels: &[usize]) -> Vec<usize> {
+        (0..self.kernels.len()).filter(|&j| kernels.binary_search(&self.kernels[j]).is_ok()).collect()
     }
 }
 
@@ -151,7 +176,7 @@ impl Components for InSpace<'_> {
         let (f, c) = (roots.len(), space.along.n_cols());
         let solved = factor.solve(&Matrix::from_fn(f, c, |j, t| roots[j] * space.along.get(j, t)))?;
         let log_determinant = (space.n_rows as f64 - f as f64) * ln(noise) + factor.log_determinant();
-        let square = (space.square - space.explained(&roots, &solved)) / noise;
+        let square = space.unexplained(&roots, &solved).iter().sum::<f64>() / noise;
         let evidence = log_evidence(space.n_rows, c, log_determinant, square);
         Ok(Point { factor: Factor::Here(factor), solved, evidence })
     }
@@ -178,7 +203,7 @@ impl Components for InSpace<'_> {
             sums[1] += degrees / weights[m];
         }
         let square = dot(now.solved.data(), now.solved.data());
-        let rest = space.square - space.explained(&roots, &now.solved) - noise * square;
+        let rest = space.unexplained(&roots, &now.solved).iter().sum::<f64>() - noise * square;
         Ok(Products { kernels, noise: [rest / (noise * noise), (space.n_rows as f64 - all) / noise] })
     }
 

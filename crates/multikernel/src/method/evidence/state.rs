@@ -194,5 +194,5 @@ fn sums(
     let (labels, target) = (task.labels.select(&rows), task.target.select(&rows));
     let stack = task.stack()?.between(&rows, points)?;
     let block = Task { input: Input::Stack(&stack), labels: &labels, target: &target, groups: None, ..*task };
-    Sums::of(&basis.features(&block)?, &outcomes(&block, &functions(task)), task.pool, stop)
+    Sums::of(&basis.features(&stack, task.pool)?, &outcomes(&block, &functions(task)), task.pool, stop)
 }

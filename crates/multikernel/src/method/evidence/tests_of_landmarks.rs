@@ -9,7 +9,8 @@ use crate::data::{Numbers, Target};
 use crate::dist::{Rng, normal};
 use crate::method::check::{labels, with_target};
 use crate::pool::Pool;
-use crate::run::{Input, Predict};
+use crate::run::{Input, Predict, Regressor};
+use crate::stack::{Stack, StackOptions, Storage};
 
 /// Kernels of full rank on the rows, one of which repeats a form on other columns, and two of low rank.
 const KERNELS: [&str; 5] = ["gaussian(0.4)", "gaussian(0.4) on [0]", "gaussian(0.4) on [1]", "linear", "polynomial(2)"];
@@ -46,8 +47,7 @@ fn space(task: &Task<'_>, points: &[usize], cuts: usize) -> (Basis, Space) {
         for cut in 0..cuts {
             let rows: Vec<usize> = (n * cut / cuts..n * (cut + 1) / cuts).collect();
             let stack = cross.stack().unwrap().between(&rows, &(0..points.len()).collect::<Vec<_>>()).unwrap();
-            let block = Task { input: Input::Stack(&stack), ..*task };
-            let features = basis.features(&block).unwrap();
+            let features = basis.features(&stack, task.pool).unwrap();
             let next = Sums::of(&features, &y.select_rows(&rows), task.pool, &|| false).unwrap();
             match &mut sums {
                 None => sums = Some(next),
@@ -87,7 +87,7 @@ fn all_rows_as_landmarks_make_the_same_updates() {
 
 /// `Phi_m Phi_m'` of each kernel between all rows.
 fn approximations(task: &Task<'_>, points: &[usize], basis: &Basis) -> Vec<Matrix> {
-    let features = on_landmarks(task, points, |cross, _| basis.features(cross).unwrap());
+    let features = on_landmarks(task, points, |cross, _| basis.features(cross.stack().unwrap(), task.pool).unwrap());
     let kernel = |m: usize| {
         let own: Vec<usize> = (0..basis.len()).filter(|&j| basis.kernels()[j] == m).collect();
         let own = features.select_rows(&own).transposed();
@@ -170,6 +170,56 @@ fn model_is_the_posterior_mean_of_the_matrices_between_rows() {
 }
 
 #[test]
+fn variance_is_that_of_the_matrices_between_rows() {
+    let mut rng = Rng::new(14, 0);
+    let points = Matrix::from_fn(40, 2, |_, _| normal(&mut rng));
+    // The last is far from all others.
+    let new = Matrix::from_fn(6, 2, |i, _| normal(&mut rng) + if i == 5 { 30.0 } else { 0.0 });
+    let y = Matrix::from_fn(40, 2, |i, t| points.get(i, 0).sin() + (0.1 + t as f64) * normal(&mut rng));
+    let target = Target::Numbers(Numbers::new(vec!["y".into(), "z".into()], y).unwrap());
+    let (texts, pool) = (["gaussian(0.7)", "linear"], Pool::new(1).unwrap());
+    let at: Vec<usize> = (0..40).step_by(4).collect();
+    with_target(&points, &target, &labels(&[0; 40]), &texts, |task| {
+        let (basis, space) = space(task, &at, 2);
+        let mut climb = Climb::default();
+        while climb.advance(&Evidence::default(), &InSpace(&space, task.pool), &[0, 1], &|| false).unwrap() {}
+        let (weights, noise) = (climb.weights.clone(), climb.noise);
+        let model = on_landmarks(task, &at, |_, among| {
+            posterior(climb, (&space, &basis), among, vec![0, 1], true).unwrap().of_rows(&at)
+        });
+        assert_eq!(model.kernels().unwrap(), [0, 1]);
+        let kernels = texts.map(|text| text.parse().unwrap());
+        let options = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
+        let between =
+            |rows: &[usize]| Stack::cross(&new, &points.select_rows(rows), &kernels, &[None, None], &options).unwrap();
+        let input = between(model.points());
+        let found = model.variances(Input::Stack(&input), &pool).unwrap().unwrap();
+        let here = on_landmarks(task, &at, |cross, _| basis.features(cross.stack().unwrap(), &pool).unwrap());
+        let there = basis.features(&between(&at), &pool).unwrap();
+        let sum = |a: &Matrix, i: usize, b: &Matrix, k: usize| -> f64 {
+            let kernels = basis.kernels();
+            (0..basis.len()).map(|j| weights[kernels[j]] * a.get(j, i) * b.get(j, k)).sum()
+        };
+        let all = Matrix::from_fn(40, 40, |i, k| sum(&here, i, &here, k) + if i == k { noise } else { 0.0 });
+        let factor = Cholesky::new(all, &pool, &|| false).unwrap();
+        let y = super::target(task);
+        let solved = factor.solve(&y).unwrap();
+        let scale = space.scale();
+        for i in 0..6 {
+            let along = Matrix::from_fn(40, 1, |k, _| sum(&there, i, &here, k));
+            let known = dot(factor.solve(&along).unwrap().data(), along.data());
+            let own = dot(input.selves(&pool).unwrap().row(i), &weights);
+            for t in 0..2 {
+                let product: f64 = (0..40).map(|k| y.get(k, t) * solved.get(k, t)).sum();
+                let expected = scale * scale * product / 40.0 * (own - known + noise);
+                close(found.get(i, t), expected, 1e-8, "variance");
+            }
+        }
+        assert!(found.get(5, 0) > found.get(0, 0) && found.get(0, 1) > found.get(0, 0));
+    });
+}
+
+#[test]
 fn features_are_cut_where_kernels_lose_the_same_part() {
     on_each_target(40, |task| {
         let whole = Basis::new(task, &|| false).unwrap();
@@ -199,7 +249,8 @@ fn sums_of_other_shapes_or_rows_are_refused() {
         let points: Vec<usize> = (0..30).step_by(5).collect();
         let (basis, _) = space(task, &points, 1);
         let y = outcomes(task, &functions(task));
-        let features = on_landmarks(task, &points, |cross, _| basis.features(cross).unwrap());
+        let features =
+            on_landmarks(task, &points, |cross, _| basis.features(cross.stack().unwrap(), task.pool).unwrap());
         let of = |features: &Matrix, y: &Matrix| Sums::of(features, y, &Pool::new(1).unwrap(), &|| false).unwrap();
         let sums = of(&features, &y);
         assert!(Space::new(&sums, &basis, 30).is_ok());

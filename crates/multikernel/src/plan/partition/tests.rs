@@ -213,6 +213,14 @@ fn evidence_on_partitions_is_saved_whole_and_same_on_any_threads() {
                 assert!(right > 540, "{right}");
             }
         }
+        let shares: f64 = model.kernels().shares().unwrap().iter().sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+        if let Some(numbers) = model.numbers() {
+            let truth = data.target.numbers().unwrap().values().data();
+            let found = numbers.intervals(&data.samples, 0.9).unwrap();
+            let held = (0..600).filter(|&i| found[0].get(i, 0) <= truth[i] && truth[i] <= found[1].get(i, 0)).count();
+            assert!((510..=590).contains(&held), "{held} of 600 in 90 % intervals");
+        }
         let facts = crate::report::model_text(&model);
         assert!(facts.contains("600 in partitions") && facts.contains("log evidence"), "{facts}");
     }
