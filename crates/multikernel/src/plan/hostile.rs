@@ -257,8 +257,8 @@ fn mutated_files_of_landmarks_are_refused_or_used() {
     let (runs, first, pool) = (number("HOSTILE_RUNS", 60), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
     let (mut faults, mut n_used, folder) = (Faults::default(), 0, tempfile::tempdir().unwrap());
     let plan = Plan::new("evidence").unwrap().kernels("gaussian(1, 2), linear").unwrap().set("landmarks", "6").unwrap();
-    for data in small_sets(false) {
-        let path = folder.path().join("state");
+    for (k, data) in small_sets(false).into_iter().enumerate() {
+        let path = folder.path().join(k.to_string());
         let state = checkpoint_of(&plan, "evidence", &data, &path, &pool).unwrap();
         let model = plan.train_in(&data, &mut Session::new(&pool, &mut Silent)).unwrap().to_bytes().unwrap();
         let model = file::parse(Path::new("model"), &model, Kind::Model).unwrap();

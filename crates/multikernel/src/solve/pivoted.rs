@@ -7,6 +7,8 @@ use crate::linalg::{Matrix, axpy};
 pub(crate) struct Pivoted {
     /// The row of each step, that of the largest diagonal entry left.
     pub(crate) pivots: Vec<usize>,
+    /// The trace, without negative entries.
+    pub(crate) trace: f64,
     /// The part of the trace left before each step, and after the last: descending, from 1 on.
     pub(crate) left: Vec<f64>,
     /// The rows of L at the pivots, up to the diagonal, one after the other.
@@ -21,7 +23,7 @@ pub(crate) fn pivoted(matrix: &Matrix, tolerance: f64, most: usize) -> Pivoted {
     let mut rest: Vec<f64> = (0..n).map(|i| matrix.get(i, i)).collect();
     let sum = |rest: &[f64]| rest.iter().map(|value| value.max(0.0)).sum::<f64>();
     let least = tolerance * rest.iter().copied().fold(0.0, f64::max);
-    let total = sum(&rest);
+    let trace = sum(&rest);
     let (mut pivots, mut columns, mut left) = (Vec::<usize>::new(), Vec::<f64>::new(), vec![1.0]);
     while pivots.len() < most.min(n) {
         // The first of the largest.
@@ -39,12 +41,12 @@ pub(crate) fn pivoted(matrix: &Matrix, tolerance: f64, most: usize) -> Pivoted {
         pivots.push(pivot);
         rest.iter_mut().zip(&column).for_each(|(rest, value)| *rest -= value * value);
         pivots.iter().for_each(|&done| rest[done] = 0.0);
-        left.push(sum(&rest) / total);
+        left.push(sum(&rest) / trace);
         columns.extend(column);
     }
     let lower = pivots.iter().enumerate().flat_map(|(k, &pivot)| (0..=k).map(move |j| (j, pivot)));
     let lower = lower.map(|(j, pivot)| columns[j * n + pivot]).collect();
-    Pivoted { pivots, left, lower }
+    Pivoted { pivots, trace, left, lower }
 }
 
 impl Pivoted {

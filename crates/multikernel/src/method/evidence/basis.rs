@@ -30,6 +30,8 @@ record! {
         inverses: Vec<f64>,
         /// The part of each kernel's trace among the landmarks that the features leave out.
         lost: Vec<f64>,
+        /// The mean diagonal entry of each kernel among the landmarks.
+        diagonals: Vec<f64>,
     }
 }
 
@@ -72,6 +74,7 @@ impl Basis {
             pivots: factors.iter().zip(&ranks).flat_map(|(factor, &rank)| &factor.pivots[..rank]).copied().collect(),
             lost: factors.iter().zip(&ranks).map(|(factor, &rank)| factor.left[rank].max(0.0)).collect(),
             inverses: inverses.concat(),
+            diagonals: factors.iter().map(|factor| factor.trace / stack.n_rows().max(1) as f64).collect(),
             ranks,
         })
     }
@@ -106,6 +109,11 @@ impl Basis {
     #[cfg(test)]
     pub(super) fn lost(&self) -> &[f64] {
         &self.lost
+    }
+
+    /// The mean diagonal entry of each kernel, at landmarks drawn among the rows.
+    pub(super) fn diagonals(&self) -> &[f64] {
+        &self.diagonals
     }
 
     /// The kernel of each feature.
@@ -175,7 +183,7 @@ impl Basis {
     /// The basis of these kernels, ascending, whose landmarks are places among their [`Basis::points`].
     pub(super) fn of_kernels(&self, kernels: &[usize]) -> Basis {
         let points = self.points(kernels);
-        let mut found = Basis { ranks: vec![], pivots: vec![], inverses: vec![], lost: vec![] };
+        let mut found = Basis { ranks: vec![], pivots: vec![], inverses: vec![], lost: vec![], diagonals: vec![] };
         let (mut pivots, mut inverses) = (&self.pivots[..], &self.inverses[..]);
         for (m, &rank) in self.ranks.iter().enumerate() {
             let (own, others) = pivots.split_at(rank);
@@ -186,6 +194,7 @@ impl Basis {
                 found.pivots.extend(own.iter().map(|pivot| points.binary_search(pivot).unwrap_or_default()));
                 found.inverses.extend(triangle);
                 found.lost.push(self.lost[m]);
+                found.diagonals.push(self.diagonals[m]);
             }
         }
         found

@@ -140,7 +140,7 @@ pub(super) fn posterior(
     let told = Weights::new("evidence", weights.clone());
     let used: Vec<usize> = (0..weights.len()).filter(|&m| told.values[m] != 0.0).collect();
     let variance = match landmarks.target {
-        Target::Numbers(_) => Some(Variance::new(space, basis.of_kernels(&used), now, (&weights, noise), &used)?),
+        Target::Numbers(_) => Some(Variance::new(space, basis, now, (&weights, noise), &used)?),
         _ => None,
     };
     let early = "stopped before all updates were made: the kernel weights are those reached by then; give it more time";

@@ -154,6 +154,16 @@ impl Space {
         left.into_iter().map(|left| own(left).max(f64::MIN_POSITIVE)).collect()
     }
 
+    /// The mean over rows of `sum_m d_m (k_m(x, x) - |phi_m(x)|^2)`, what the features leave out of the covariance, for mean
+    /// diagonal entries of kernels.
+    pub(super) fn left_out(&self, diagonals: &[f64], weights: &[f64]) -> f64 {
+        let mut left = diagonals.to_vec();
+        for (j, &m) in self.kernels.iter().enumerate() {
+            left[m] -= self.gram.get(j, j) / self.n_rows as f64;
+        }
+        left.iter().zip(weights).map(|(left, weight)| weight * left.max(0.0)).sum()
+    }
+
     /// The features of these kernels, ascending.
     pub(super) fn features_of(&self, kernels: &[usize]) -> Vec<usize> {
         (0..self.kernels.len()).filter(|&j| kernels.binary_search(&self.kernels[j]).is_ok()).collect()

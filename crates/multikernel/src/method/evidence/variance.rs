@@ -1,8 +1,10 @@
 //! The variance of predictions by the model on landmarks.
 //!
 //! The weights of the features have the posterior covariance `D - D Phi' H Phi D = s D^1/2 R^-1 D^1/2` (see
-//! [`space`](super::space)). What the features of a new row leave of its kernels, `k_m(x, x) - |phi_m(x)|^2`, is as uncertain
-//! as before any row was seen: far from all landmarks intervals are those of the prior.
+//! [`space`](super::space)). What the features leave out of the kernels of a new row, `k_m(x, x) - |phi_m(x)|^2`, is as
+//! uncertain as before any row was seen. The noise, which fits the residuals of training rows, has taken in what is left out of
+//! these, l on average; so only what a row has beyond l is added, and of that no more than the residuals allow: the noise over l, if
+//! that is less than 1. With all rows as landmarks the variance is that of the exact model.
 
 use super::Point;
 use super::basis::Basis;
@@ -23,6 +25,8 @@ record! {
         /// The weight of each kernel.
         weights: Vec<f64>,
         noise: f64,
+        /// The variance that features leave out at training rows, on average.
+        left_out: f64,
         /// The factor of R: its lower triangle with the diagonal, row by row.
         factor: Vec<f64>,
         /// The variance of each number that is 1 in the model.
@@ -31,10 +35,10 @@ record! {
 }
 
 impl Variance {
-    /// That of a model at a point: `basis` is that of the kernels used.
+    /// That of a model at a point, whose kernels with nonzero weight are `used`.
     pub(super) fn new(
         space: &Space,
-        basis: Basis,
+        basis: &Basis,
         now: &Point,
         (weights, noise): (&[f64], f64),
         used: &[usize],
@@ -43,9 +47,10 @@ impl Variance {
         let (lower, features) = (now.factor.here()?.lower(), space.features_of(used));
         let rows = features.iter().enumerate().flat_map(|(k, &i)| features[..=k].iter().map(move |&j| (i, j)));
         Ok(Variance {
-            basis,
+            basis: basis.of_kernels(used),
             weights: used.iter().map(|&m| weights[m]).collect(),
             noise,
+            left_out: space.left_out(basis.diagonals(), weights),
             factor: rows.map(|(i, j)| lower.get(i, j)).collect(),
             amplitudes: space.amplitudes(now, weights, noise),
         })
@@ -60,6 +65,7 @@ impl Variance {
         let fits = self.weights.len() == n_kernels
             && self.weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0)
             && is_positive(&self.noise)
+            && self.left_out.is_finite()
             && self.amplitudes.len() == n_outputs
             && self.amplitudes.iter().all(is_positive)
             && triangle == Some(self.factor.len())
@@ -75,12 +81,17 @@ impl Variance {
         pool.chunks_mut(found.data_mut(), width, |i, found| {
             let (row, mut left) = (features.row(i), selves.row(i).to_vec());
             row.iter().zip(&kernels).for_each(|(value, &m)| left[m] -= value * value);
-            let unseen: f64 = left.iter().zip(&self.weights).map(|(left, weight)| weight * left.max(0.0)).sum();
+            let left: f64 = left.iter().zip(&self.weights).map(|(left, weight)| weight * left.max(0.0)).sum();
             let scaled: Vec<f64> = row.iter().zip(&kernels).map(|(value, &m)| self.weights[m].sqrt() * value).collect();
-            let function = self.noise * self.length(&scaled) + unseen;
+            let function = self.noise * self.length(&scaled) + self.allowed() * (left - self.left_out).max(0.0);
             found.iter_mut().zip(&self.amplitudes).for_each(|(found, a)| *found = a * (function + self.noise));
         });
         Ok(found)
+    }
+
+    /// The part of what is left out that the residuals of training rows allow.
+    fn allowed(&self) -> f64 {
+        if self.left_out > self.noise { self.noise / self.left_out } else { 1.0 }
     }
 
     /// `v' R^-1 v`.
