@@ -5,7 +5,6 @@ use super::model::{EvidenceEnd, functions};
 use super::partition::{check_memory, outcomes, posterior};
 use super::space::{InSpace, Space, Sums};
 use super::{Climb, Evidence, Rule, forms};
-use crate::data::Target;
 use crate::error::{Error, Result};
 use crate::file::{Cache, Codec, Record, record};
 use crate::method::stream::draw_landmarks;
@@ -69,9 +68,6 @@ impl State<Evidence> for EvidenceState {
             return Ok(EvidenceState::Rows(Box::new(Weighted::init(method, task)?)));
         }
         method.check_landmarks()?;
-        if matches!(task.target, Target::Times(_)) {
-            return Err(Error::param("landmarks", "times to an event need all rows; leave it out, or use mklr"));
-        }
         if task.stack()?.n_kernels() == 0 {
             return Err(Error::input("there is no kernel to weigh"));
         }
