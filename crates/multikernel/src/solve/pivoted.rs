@@ -1,5 +1,6 @@
 //! Cholesky factors of positive semi-definite matrices, cut where nothing is left.
 
+use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy};
 
 /// `K ~ L L'` with L of n x rank: the row of the k-th pivot ends at column k.
@@ -17,8 +18,13 @@ pub(crate) struct Pivoted {
 
 /// Factors a symmetric matrix until no diagonal entry left exceeds `tolerance` of the largest at the start, at most
 /// `most` steps. What is left of a positive semi-definite matrix is so, too; negative eigenvalues are never taken. Cost:
-/// n rank^2 operations on the calling thread, memory for n rank numbers.
-pub(crate) fn pivoted(matrix: &Matrix, tolerance: f64, most: usize) -> Pivoted {
+/// n rank^2 operations on the calling thread, memory for n rank numbers. [`Error::Stopped`] if `stop` returned true.
+pub(crate) fn pivoted(
+    matrix: &Matrix,
+    tolerance: f64,
+    most: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Pivoted> {
     let n = matrix.n_rows();
     let mut rest: Vec<f64> = (0..n).map(|i| matrix.get(i, i)).collect();
     let sum = |rest: &[f64]| rest.iter().map(|value| value.max(0.0)).sum::<f64>();
@@ -30,6 +36,9 @@ pub(crate) fn pivoted(matrix: &Matrix, tolerance: f64, most: usize) -> Pivoted {
         let pivot = (0..n).rev().max_by(|&a, &b| rest[a].total_cmp(&rest[b])).unwrap_or(0);
         if !(rest[pivot] > least && rest[pivot].is_finite()) {
             break;
+        }
+        if stop() {
+            return Err(Error::Stopped("stopped while a kernel was factored".into()));
         }
         let mut column = matrix.row(pivot).to_vec();
         columns.chunks_exact(n).for_each(|before| axpy(-before[pivot], before, &mut column));
@@ -46,7 +55,7 @@ pub(crate) fn pivoted(matrix: &Matrix, tolerance: f64, most: usize) -> Pivoted {
     }
     let lower = pivots.iter().enumerate().flat_map(|(k, &pivot)| (0..=k).map(move |j| (j, pivot)));
     let lower = lower.map(|(j, pivot)| columns[j * n + pivot]).collect();
-    Pivoted { pivots, trace, left, lower }
+    Ok(Pivoted { pivots, trace, left, lower })
 }
 
 impl Pivoted {
@@ -71,6 +80,10 @@ mod tests {
     use super::*;
     use crate::dist::{Rng, normal};
 
+    fn factor(matrix: &Matrix, most: usize) -> Pivoted {
+        pivoted(matrix, 1e-10, most, &|| false).unwrap()
+    }
+
     /// H H' of n x rank.
     fn square(n: usize, rank: usize) -> Matrix {
         let mut rng = Rng::new(4, n as u64);
@@ -83,7 +96,7 @@ mod tests {
     fn factor_ends_at_the_rank_and_knows_what_is_left() {
         for (n, rank, most) in [(12, 12, 12), (30, 7, 30), (5, 1, 5), (30, 30, 9)] {
             let matrix = square(n, rank);
-            let found = pivoted(&matrix, 1e-10, most);
+            let found = factor(&matrix, most);
             let (rank, inverse) = (rank.min(most), found.inverse(rank.min(most)));
             assert_eq!(found.pivots.len(), rank);
             assert!(found.left[0] == 1.0 && found.left.is_sorted_by(|a, b| a > b), "{:?}", found.left);
@@ -100,7 +113,7 @@ mod tests {
     #[test]
     fn inverse_of_the_first_columns_whitens_their_rows() {
         let matrix = square(20, 20);
-        let found = pivoted(&matrix, 1e-10, 20);
+        let found = factor(&matrix, 20);
         let inverse = found.inverse(15);
         let row = |k: usize| &inverse[k * (k + 1) / 2..][..=k];
         for a in 0..15 {
@@ -114,9 +127,10 @@ mod tests {
 
     #[test]
     fn negative_and_missing_matrices_have_no_factor() {
-        assert!(pivoted(&Matrix::from_vec(2, 2, vec![-1.0, 0.0, 0.0, -2.0]).unwrap(), 1e-10, 2).pivots.is_empty());
-        assert!(pivoted(&Matrix::zeros(3, 3), 1e-10, 3).pivots.is_empty());
-        assert!(pivoted(&Matrix::zeros(0, 0), 1e-10, 3).pivots.is_empty());
-        assert!(pivoted(&Matrix::from_vec(1, 1, vec![f64::NAN]).unwrap(), 1e-10, 3).pivots.is_empty());
+        assert!(factor(&Matrix::from_vec(2, 2, vec![-1.0, 0.0, 0.0, -2.0]).unwrap(), 2).pivots.is_empty());
+        assert!(factor(&Matrix::zeros(3, 3), 3).pivots.is_empty());
+        assert!(factor(&Matrix::zeros(0, 0), 3).pivots.is_empty());
+        assert!(factor(&Matrix::from_vec(1, 1, vec![f64::NAN]).unwrap(), 3).pivots.is_empty());
+        assert!(matches!(pivoted(&square(3, 3), 1e-10, 3, &|| true), Err(Error::Stopped(_))));
     }
 }

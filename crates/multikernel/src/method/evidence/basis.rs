@@ -4,7 +4,7 @@
 //! phi(x')` is the kernel's Nystroem approximation. The landmarks of a kernel are the pivots of its Cholesky factor among all
 //! of them: a wide or linear kernel needs few, and the number of features decides what everything costs.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::weighted::dense_kernels;
@@ -43,6 +43,21 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
+/// Checks that a kernel between landmarks and the columns of its factor fit, beside so many numbers of others.
+fn check_memory(stack: &Stack, most: usize, held: u64) -> Result<()> {
+    let (m, rank) = (stack.n_rows() as u64, stack.n_rows().min(most) as u64);
+    let (need, limit) = (8 * (m * (m + rank) + held), stack.room());
+    if need <= limit {
+        return Ok(());
+    }
+    Err(Error::Memory {
+        what: format!("the factors of {} kernels between {m} landmarks", stack.n_kernels()),
+        need,
+        limit,
+        help: message!["set landmarks to fewer rows, use fewer kernels, or raise ", Remedy::Memory],
+    })
+}
+
 impl Basis {
     /// The features of the landmarks of a task.
     pub(super) fn new(landmarks: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Basis> {
@@ -53,13 +68,15 @@ impl Basis {
     pub(super) fn up_to(most: usize, landmarks: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Basis> {
         let stack = landmarks.stack()?;
         let tolerance = tolerance(stack.precision());
-        let mut factors: Vec<Pivoted> = vec![];
+        let (mut factors, mut held) = (Vec::<Pivoted>::new(), 0);
         while factors.len() < stack.n_kernels() {
-            if stop() {
-                return Err(Error::Stopped("stopped".into()));
-            }
+            check_memory(stack, most, held)?;
             let kernels = dense_kernels(stack, factors.len(), landmarks.pool)?;
-            factors.extend(landmarks.pool.map(kernels.len(), |k| pivoted(&kernels[k], tolerance, most)));
+            for next in landmarks.pool.map(kernels.len(), |k| pivoted(&kernels[k], tolerance, most, stop)) {
+                let next = next?;
+                held += next.pivots.len() as u64 * (next.pivots.len() as u64 + 1) / 2;
+                factors.push(next);
+            }
         }
         let mut steps: Vec<(f64, usize)> = vec![];
         for (m, factor) in factors.iter().enumerate() {

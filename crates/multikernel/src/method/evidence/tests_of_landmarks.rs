@@ -235,7 +235,7 @@ fn features_are_cut_where_kernels_lose_the_same_part() {
             // A step more would be one at less than what any kernel was followed to.
             let left = |rank: usize| {
                 let kernel = task.stack().unwrap().pick(&[m]).unwrap().unfold(task.pool).unwrap();
-                crate::solve::pivoted::pivoted(&kernel, 1e-10, 40).left[rank]
+                crate::solve::pivoted::pivoted(&kernel, 1e-10, 40, &|| false).unwrap().left[rank]
             };
             let rank = ranks(&few, m);
             assert!(

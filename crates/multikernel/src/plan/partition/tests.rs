@@ -239,6 +239,20 @@ fn intervals_of_evidence_hold_as_many_new_rows_as_they_say() {
     }
 }
 
+#[test]
+fn features_that_do_not_fit_are_refused() {
+    let (data, pool) = (numbers(300, false), Pool::new(1).unwrap());
+    for (megabytes, what) in [(2, "features, of 4 kernels on 100 landmarks"), (0, "4 kernels between 100 landmarks")] {
+        let mut here = Here { sets: cut(&data, &[100, 300]), pool: &pool, change: None, asked: 0 };
+        let mut silent = Silent;
+        let mut session = Session::new(&pool, &mut silent);
+        session.memory = Some((megabytes << 20) + 100_000);
+        let error = evidence(&[("landmarks", "100")]).train_partitions("rows", &mut here, &mut session).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains(what) && message.contains("fewer kernels"), "{message}");
+    }
+}
+
 /// 20,000 rows, a tenth of which are on the wrong side.
 #[test]
 fn evidence_is_as_accurate_as_logistic_regression() {
