@@ -28,8 +28,6 @@ record! {
         pivots: Vec<usize>,
         /// `L^-1` of each kernel: the lower triangle with the diagonal, row by row.
         inverses: Vec<f64>,
-        /// The part of each kernel's trace among the landmarks that the features leave out.
-        lost: Vec<f64>,
         /// The mean diagonal entry of each kernel among the landmarks.
         diagonals: Vec<f64>,
     }
@@ -89,7 +87,6 @@ impl Basis {
         let inverses = landmarks.pool.map(factors.len(), |m| factors[m].inverse(ranks[m]));
         Ok(Basis {
             pivots: factors.iter().zip(&ranks).flat_map(|(factor, &rank)| &factor.pivots[..rank]).copied().collect(),
-            lost: factors.iter().zip(&ranks).map(|(factor, &rank)| factor.left[rank].max(0.0)).collect(),
             inverses: inverses.concat(),
             diagonals: factors.iter().map(|factor| factor.trace / stack.n_rows().max(1) as f64).collect(),
             ranks,
@@ -120,12 +117,6 @@ impl Basis {
     /// The number of kernels.
     pub(super) fn n_kernels(&self) -> usize {
         self.ranks.len()
-    }
-
-    /// The part of each kernel's trace that is left out.
-    #[cfg(test)]
-    pub(super) fn lost(&self) -> &[f64] {
-        &self.lost
     }
 
     /// The mean diagonal entry of each kernel, at landmarks drawn among the rows.
@@ -200,7 +191,7 @@ impl Basis {
     /// The basis of these kernels, ascending, whose landmarks are places among their [`Basis::points`].
     pub(super) fn of_kernels(&self, kernels: &[usize]) -> Basis {
         let points = self.points(kernels);
-        let mut found = Basis { ranks: vec![], pivots: vec![], inverses: vec![], lost: vec![], diagonals: vec![] };
+        let mut found = Basis { ranks: vec![], pivots: vec![], inverses: vec![], diagonals: vec![] };
         let (mut pivots, mut inverses) = (&self.pivots[..], &self.inverses[..]);
         for (m, &rank) in self.ranks.iter().enumerate() {
             let (own, others) = pivots.split_at(rank);
@@ -210,19 +201,9 @@ impl Basis {
                 found.ranks.push(rank);
                 found.pivots.extend(own.iter().map(|pivot| points.binary_search(pivot).unwrap_or_default()));
                 found.inverses.extend(triangle);
-                found.lost.push(self.lost[m]);
                 found.diagonals.push(self.diagonals[m]);
             }
         }
         found
-    }
-
-    /// What the user should know of it.
-    pub(super) fn facts(&self, n_landmarks: usize) -> Vec<(String, String)> {
-        let most = self.lost.iter().copied().fold(0.0, f64::max);
-        let mean = self.lost.iter().sum::<f64>() / self.lost.len().max(1) as f64;
-        let lost =
-            format!("{:.2} % of the kernels left out, {:.2} % of the one that loses most", 100.0 * mean, 100.0 * most);
-        vec![("landmarks".into(), n_landmarks.to_string()), ("features".into(), format!("{}: {lost}", self.len()))]
     }
 }

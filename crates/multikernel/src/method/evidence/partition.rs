@@ -145,7 +145,7 @@ pub(super) fn posterior(
     };
     let early = "stopped before all updates were made: the kernel weights are those reached by then; give it more time";
     let warning = if is_whole { told.warning } else { Some(early.to_string()) };
-    let facts = [basis.facts(m), climb.facts()].concat();
+    let facts = [vec![("landmarks".into(), m.to_string()), space.facts(basis)], climb.facts()].concat();
     let decided =
         Decided { functions, bias: space.means().to_vec(), weights: told.values, points: basis.points(&used) };
     Ok(PosteriorModel::new(landmarks, decided, &coef, variance).with(facts, warning))

@@ -154,14 +154,26 @@ impl Space {
         left.into_iter().map(|left| own(left).max(f64::MIN_POSITIVE)).collect()
     }
 
-    /// The mean over rows of `sum_m d_m (k_m(x, x) - |phi_m(x)|^2)`, what the features leave out of the covariance, for mean
-    /// diagonal entries of kernels.
-    pub(super) fn left_out(&self, diagonals: &[f64], weights: &[f64]) -> f64 {
-        let mut left = diagonals.to_vec();
+    /// The mean over rows of `k_m(x, x) - |phi_m(x)|^2` of each kernel, what the features leave out of it.
+    pub(super) fn left_out(&self, basis: &Basis) -> Vec<f64> {
+        let mut left = basis.diagonals().to_vec();
         for (j, &m) in self.kernels.iter().enumerate() {
             left[m] -= self.gram.get(j, j) / self.n_rows as f64;
         }
-        left.iter().zip(weights).map(|(left, weight)| weight * left.max(0.0)).sum()
+        left.iter().map(|left| left.max(0.0)).collect()
+    }
+
+    /// What the user should know of the features.
+    pub(super) fn facts(&self, basis: &Basis) -> (String, String) {
+        let pairs = self.left_out(basis).into_iter().zip(basis.diagonals());
+        let parts: Vec<f64> = pairs.map(|(left, &all)| if all > 0.0 { 100.0 * left / all } else { 0.0 }).collect();
+        let most = parts.iter().copied().fold(0.0, f64::max);
+        let mean = parts.iter().sum::<f64>() / parts.len().max(1) as f64;
+        let text = format!(
+            "{}; they leave out {mean:.1} % of the kernels at the rows, {most:.1} % of the kernel that loses most",
+            basis.len()
+        );
+        ("features".into(), text)
     }
 
     /// The features of these kernels, ascending.

@@ -50,7 +50,7 @@ impl Variance {
             basis: basis.of_kernels(used),
             weights: used.iter().map(|&m| weights[m]).collect(),
             noise,
-            left_out: space.left_out(basis.diagonals(), weights),
+            left_out: dot(&space.left_out(basis), weights),
             factor: rows.map(|(i, j)| lower.get(i, j)).collect(),
             amplitudes: space.amplitudes(now, weights, noise),
         })
