@@ -9,7 +9,7 @@ use crate::data::{Numbers, Target};
 use crate::dist::{Rng, normal};
 use crate::method::check::{labels, with_target};
 use crate::pool::Pool;
-use crate::run::{Input, Predict, Regressor};
+use crate::run::{Explain, Input, Predict, Regressor, State, Status};
 use crate::stack::{Stack, StackOptions, Storage};
 
 /// Kernels of full rank on the rows, one of which repeats a form on other columns, and two of low rank.
@@ -263,5 +263,37 @@ fn sums_of_other_shapes_or_rows_are_refused() {
         let mut wrong = y.clone();
         wrong.set(3, 0, f64::NAN);
         assert!(Space::new(&of(&features, &wrong), &basis, 30).is_err());
+    });
+}
+
+#[test]
+fn blocks_of_many_rows_add_up_and_some_of_them_make_a_model() {
+    let mut rng = Rng::new(30, 0);
+    // Sorted by class, so that the first rows would know one class alone.
+    let codes: Vec<usize> = (0..2500).map(|i| i / 1250).collect();
+    let points = Matrix::from_fn(2500, 2, |i, _| normal(&mut rng) + 2.0 * codes[i] as f64);
+    with_target(&points, &Target::Classes, &labels(&codes), &["gaussian(2)", "linear"], |task| {
+        let method = Evidence { landmarks: 12, iterations: 3, ..Evidence::default() };
+        let (mut state, control) = (EvidenceState::init(&method, task).unwrap(), Control::default());
+        state.step(&method, task, &control).unwrap();
+        let EvidenceEnd::Posterior(part) = state.clone().finish(&method, task).unwrap() else { panic!("no landmarks") };
+        assert!(part.warnings().iter().any(|text| text.starts_with("stopped after 1250 of 2500 rows")));
+        while state.step(&method, task, &control).unwrap().status == Status::Running {}
+        let EvidenceEnd::Posterior(model) = state.finish(&method, task).unwrap() else { panic!("no landmarks") };
+        let at = crate::method::stream::draw_landmarks(task, 12);
+        let (_, space) = space(task, &at, 1);
+        let mut climb = Climb::default();
+        while climb.advance(&method, &InSpace(&space, task.pool), &[0, 1], &|| false).unwrap() {}
+        let expected = Weights::new("evidence", climb.weights).values;
+        model.weights().unwrap().iter().zip(&expected).for_each(|(&found, &sum)| close(found, sum, 1e-9, "weight"));
+        assert!(model.warnings().is_empty(), "{:?}", model.warnings());
+        for model in [&model, &part] {
+            let all: Vec<usize> = (0..2500).collect();
+            let stack = task.stack().unwrap().between(&all, model.points()).unwrap();
+            let scores = model.scores(Input::Stack(&stack), task.pool).unwrap();
+            let right = scores.rows().zip(&codes).filter(|(row, code)| (row[0] < 0.0) == (**code == 1)).count();
+            // The line between the means is right for 92 %.
+            assert!(right > 2200, "{right}");
+        }
     });
 }
