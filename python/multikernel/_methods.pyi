@@ -164,6 +164,7 @@ class EvidenceMKL(MethodClassifier):
         class_weights: str = ...,
         iterations: int = ...,
         own: int = ...,
+        landmarks: int = ...,
         **shared: Unpack[SharedByClassifiers],
     ) -> None: ...
 

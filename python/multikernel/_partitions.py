@@ -32,6 +32,8 @@ SHORT = 1.0
 BLOCK, BLOCKS = 2048, 6
 #: Numbers held for each time of an event and node: sums, hazards, and both as bytes.
 RISKS = 20
+#: The most features of `evidence`, and how many a landmark has where nothing is known of the kernels.
+FEATURES, OF_LANDMARK = 4000, 10
 #: Seconds that the kernels of two rows take, and a product of the curvature, on a slow machine.
 KERNELS, PRODUCT = 5e-8, 2e-10
 
@@ -394,16 +396,18 @@ class Training:
         # What is auto is refused later, in better words.
         landmarks = int(wanted) if wanted.isdigit() else 0
         landmarks = 0 if plan is None else landmarks or (1000 if n_rows > 4000 else n_rows)
+        is_evidence = getattr(self.estimator, "method", None) == "evidence"
+        width = min(FEATURES, OF_LANDMARK * landmarks) if is_evidence else landmarks
         times = [part.times for part in found if part.times is not None]
         nodes = int(dict(plan.settings()).get("nodes", "1")) if plan is not None and times else 0
         risks = RISKS * nodes * len(np.unique(np.concatenate(times))) if times else 0
         for number, (part, name) in enumerate(zip(found, self.names, strict=True)):
             if (part.n_columns, part.names) != (found[0].n_columns, found[0].names):
                 raise ValueError(f"partition {number}, {name}, has other columns than the first, {self.names[0]}")
-            values = 3 * part.n_rows * part.n_columns + BLOCKS * BLOCK * landmarks + 2 * landmarks * landmarks + risks
+            values = 3 * part.n_rows * part.n_columns + BLOCKS * BLOCK * width + 2 * width * width + risks
             self.engine.allow(8 * values, f"partition {number}, {name}, of {part.n_rows} rows")
         most = max(part.n_rows for part in found)
-        self.engine.expect(most * landmarks * (KERNELS + landmarks * PRODUCT))
+        self.engine.expect(most * (landmarks * KERNELS + width * width * PRODUCT))
 
     def _ask(self, setup: bytes, request: bytes) -> Iterable[bytes]:
         if self.setup[0] != setup:

@@ -209,8 +209,9 @@ def train(
     """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
 
     The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with
-    the seed, carry the functions. So are the clusters of ``"cik"`` and ``"dpm"``, looked for in rows drawn at first. Times to an
-    event take two passes over the rows where others take one. Learners of streams go through the partitions once, in their
+    the seed, carry the functions. ``"evidence"`` on landmarks needs one pass over the rows. The clusters of ``"cik"`` and
+    ``"dpm"``, looked for in rows drawn at first, are sums, too. Times to an event take two passes over the rows where others
+    take one. Learners of streams go through the partitions once, in their
     order, on one worker at a time. The estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of
     them died, and with ``client=None``, which asks the partitions in this process one after the other.
 

@@ -83,6 +83,18 @@ def test_formats_of_the_same_rows_have_the_same_model(rows, tables, here, tmp_pa
     assert np.allclose(found.decision_function(X), here.decision_function(table[["a", "b", "c"]]), rtol=0, atol=1e-12)
 
 
+def test_evidence_is_that_of_a_fit_with_landmarks(rows, tmp_path):
+    X, y = rows[0][:200, :2], rows[1][:200] == "up"
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+    # All rows are landmarks, so that both have the same sums to rounding.
+    made = [mk.MKLClassifier("evidence", "gaussian(1, 4), linear", params={"landmarks": 200}) for _ in range(2)]
+    found, whole = train(tmp_path / "rows.npy", -1, made[0], rows=70), made[1].fit(X, y)
+    scores = whole.decision_function(X)
+    assert np.abs(found.decision_function(X) - scores).max() < 1e-6 * np.abs(scores).max()
+    assert found.score(X, y) > 0.95 and np.allclose(found.weights_, whole.weights_, rtol=0, atol=1e-6)
+    assert found.facts_["rows"] == "200 in partitions" and found.facts_["landmarks"] == "200"
+
+
 @pytest.mark.parametrize("loss", ["gaussian", "poisson"])
 def test_numbers_and_counts_are_those_of_a_fit_on_all_rows(tmp_path, loss):
     rng = np.random.default_rng(1)
@@ -179,7 +191,7 @@ def test_times_that_are_none_are_named(study, tmp_path):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (mk.MKLClassifier("evidence"), "no sum over rows.*svimkl, mklr.* can"),
+        (mk.MKLClassifier("average"), "no sum over rows.*evidence, .*svimkl, mklr.* can"),
         (classifier(**{"lambda": "auto"}), "choose it on a sample"),
         (mk.MKLClassifier("mklr", "linear centred"), "depends on all training rows"),
         (mk.MKLClassifier("mklr", views={"v": slice(0, 2)}), "leave out views"),

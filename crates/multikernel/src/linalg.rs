@@ -208,6 +208,29 @@ impl Matrix {
         Matrix::from_fn(self.n_cols, self.n_rows, |i, j| self.get(j, i))
     }
 
+    /// The upper half of a symmetric matrix with its diagonal, row by row: half the way to go.
+    pub(crate) fn upper(&self) -> Vec<f64> {
+        self.rows().enumerate().flat_map(|(i, row)| &row[i..]).copied().collect()
+    }
+
+    /// The symmetric matrix with this upper half; `None` if it is none.
+    pub(crate) fn of_upper(upper: &[f64]) -> Option<Matrix> {
+        let n = ((8 * upper.len() + 1).isqrt() - 1) / 2;
+        if n * (n + 1) / 2 != upper.len() {
+            return None;
+        }
+        let mut matrix = Matrix::zeros(n, n);
+        let mut next = upper.iter();
+        for i in 0..n {
+            for j in i..n {
+                let value = next.next().copied().unwrap_or_default();
+                matrix.set(i, j, value);
+                matrix.set(j, i, value);
+            }
+        }
+        Some(matrix)
+    }
+
     /// The given rows, in the given order, copied.
     pub fn select_rows(&self, rows: &[usize]) -> Matrix {
         let mut data = Vec::with_capacity(rows.len() * self.n_cols);

@@ -116,6 +116,7 @@ fn easymkl_passes_the_conformance_suite() {
 #[test]
 fn evidence_passes_the_conformance_suite() {
     check_method(Evidence::default()).unwrap();
+    check_method_with(Evidence::default(), &[("landmarks", "20"), ("iterations", "4")]).unwrap();
 }
 
 #[test]

@@ -3,13 +3,16 @@
 use multikernel::data::{Gram, Labels, Target, bundled, moons, separable};
 use multikernel::dist::Rng;
 use multikernel::kernel::Kernel;
-use multikernel::method::{Alignf, EasyMkl, EndModel, Evidence, Fheuristic};
+use multikernel::method::{Alignf, EasyMkl, Evidence, Fheuristic};
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::run::{
     Canceller, Control, Explain, Input, Method, Observer, Parameters, Progress, State, Status, Task,
 };
 use multikernel::stack::{Points, Stack, StackOptions};
 use multikernel::{Matrix, Pool};
+
+/// The model of a method.
+type ModelOf<M> = <<M as Method>::State as State<M>>::Model;
 
 /// Points with labels, and kernels on them.
 struct Case {
@@ -76,10 +79,7 @@ impl Case {
     }
 
     /// The model and the values of `figure` that the steps showed.
-    fn run<M>(&self, mut method: M, set: &[(&str, &str)], figure: &str) -> (EndModel, Vec<f64>)
-    where
-        M: Method<State: State<M, Model = EndModel>>,
-    {
+    fn run<M: Method>(&self, mut method: M, set: &[(&str, &str)], figure: &str) -> (ModelOf<M>, Vec<f64>) {
         set.iter().for_each(|(name, value)| Parameters::set(&mut method, name, value).unwrap());
         let input = Input::Stack(&self.stack);
         let task = Task {
@@ -105,10 +105,7 @@ impl Case {
         (state.finish(&method, &task).unwrap(), shown)
     }
 
-    fn weights<M>(&self, method: M, set: &[(&str, &str)]) -> Vec<f64>
-    where
-        M: Method<State: State<M, Model = EndModel>>,
-    {
+    fn weights<M: Method>(&self, method: M, set: &[(&str, &str)]) -> Vec<f64> {
         self.run(method, set, "").0.weights().unwrap().to_vec()
     }
 
@@ -421,11 +418,12 @@ fn rules_with_a_class_of_one_row_or_nothing_to_see_still_give_a_model() {
         (Case::new(&Matrix::zeros(6, 1), &[0, 1, 0, 1, 0, 1], &["linear raw", "linear raw"]), true),
     ];
     for (case, nothing) in cases {
-        let found = [
-            case.run(Fheuristic::default(), &[], "").0,
-            case.run(Alignf::default(), &[], "").0,
-            case.run(EasyMkl::default(), &[], "").0,
-            case.run(Evidence::default(), &[], "").0,
+        let found: [Box<dyn Explain>; 5] = [
+            Box::new(case.run(Fheuristic::default(), &[], "").0),
+            Box::new(case.run(Alignf::default(), &[], "").0),
+            Box::new(case.run(EasyMkl::default(), &[], "").0),
+            Box::new(case.run(Evidence::default(), &[], "").0),
+            Box::new(case.run(Evidence::default(), &[("landmarks", "8")], "").0),
         ];
         for machine in found {
             let weights = machine.weights().unwrap();

@@ -1,4 +1,19 @@
 //! `evidence`: kernel weights as variance components of a Gaussian model of the classes, a few ascent steps. Ours.
+//!
+//! The updates need little of the model ([`Components`]): between all rows it is a matrix of their number ([`BetweenRows`]),
+//! on landmarks one of the number of features ([`space`]).
+
+mod basis;
+mod model;
+mod partition;
+mod space;
+mod state;
+#[cfg(test)]
+mod tests_of_landmarks;
+mod variance;
+
+pub use model::{EvidenceEnd, PosteriorModel};
+pub use state::EvidenceState;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,13 +21,13 @@ use std::sync::Arc;
 use super::ends::TARGETS;
 use super::factor::Factor;
 use super::svc::svc_params;
-use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, outcome};
+use super::weighted::{Move, Rule, Weights, dense_block, misfit, outcome};
 use crate::data::TargetKind;
 use crate::error::{Error, Result};
 use crate::file::{Cache, record};
 use crate::kernel::{DEFAULT_BANK, Kernel};
 use crate::linalg::{Matrix, centre_columns, dot};
-use crate::run::{About, Allowed, Control, KernelsOfView, Method, Needs, Task};
+use crate::run::{About, Allowed, ByPartitions, Control, KernelsOfView, Method, Needs, Task};
 use crate::solve::cholesky::Cholesky;
 use crate::stack::Symmetric;
 
@@ -39,12 +54,22 @@ svc_params! {
     /// there.
     ///
     /// Cost: 10 (N^3 + 3 P N^2), memory for about 6 N^2 numbers besides the kernels: good for a few thousand rows.
+    ///
+    /// With `landmarks`, for very many rows and for rows in partitions, each kernel is replaced by its Nystroem
+    /// approximation on rows drawn at random: features in which the model, the updates and their proof are the same, and
+    /// which need one pass over the rows. Kernels have as many features as they need, up to 4,000 together, beyond which
+    /// all are followed to the same part of their trace; what is left out is reported. The mean of the Gaussian model
+    /// then predicts in place of the SVM, whose parameters do nothing: numbers, and classes by the largest function. Cost for F
+    /// features: N F^2 once, 10 F^3 for the updates, memory for 6 F^2 numbers.
     pub struct Evidence {
         /// updates of the weights; few regularise, many follow the training rows
         iterations: usize = 10, Allowed::Whole(1, 10_000);
         /// of them, the last so many with a weight for each kernel; before, kernels of one form on column sets of about
         /// one size share theirs
         own: usize = 2, Allowed::Whole(0, 10_000);
+        /// rows drawn at random whose kernels with all others stand for the kernels; with them the mean of the Gaussian
+        /// model predicts in place of the SVM. 0 for all rows; on partitions for 1000
+        landmarks: usize = 0, Allowed::Whole(0, 20_000);
     }
 }
 
@@ -72,9 +97,54 @@ record! {
 #[derive(Clone, Debug)]
 struct Point {
     factor: Factor,
-    /// `A = H Y`.
+    /// `A = H Y`, or what stands for it where the rows are not at hand.
     solved: Matrix,
     evidence: f64,
+}
+
+/// What an update needs of the model `Y ~ N(0, sum_m d_m K_m + s I)` with c columns of Y.
+trait Components {
+    /// The model at given weights; [`Error::NotDefinite`] where it does not exist.
+    fn point(&self, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Point>;
+
+    /// The products at the point of these weights.
+    fn products(&self, now: &Point, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Products>;
+
+    /// The kernels to leave out where the model does not exist at the start.
+    fn indefinite(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<usize>>;
+}
+
+/// `<K, A A'>` and `<K, H>` for each kernel (rows), and for the identity, that is the noise.
+struct Products {
+    kernels: Matrix,
+    noise: [f64; 2],
+}
+
+/// The model between all rows of a task.
+struct BetweenRows<'a>(&'a Task<'a>);
+
+impl Components for BetweenRows<'_> {
+    fn point(&self, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Point> {
+        let y = target(self.0);
+        let factor = Factor::new(self.0, weights, noise, stop)?;
+        let solved = factor.solve(&y)?;
+        let evidence = log_evidence(y.n_rows(), y.n_cols(), factor.log_determinant()?, dot(solved.data(), y.data()));
+        Ok(Point { factor, solved, evidence })
+    }
+
+    fn products(&self, now: &Point, _: &[f64], _: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Products> {
+        let (kernels, trace) = now.factor.products(self.0, &now.solved, stop)?;
+        Ok(Products { kernels, noise: [dot(now.solved.data(), now.solved.data()), trace] })
+    }
+
+    fn indefinite(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<usize>> {
+        indefinite(self.0, stop)
+    }
+}
+
+/// The log evidence of this many rows and columns, from `log det` of the covariance and `<Y, H Y>`.
+fn log_evidence(n_rows: usize, n_columns: usize, log_determinant: f64, square: f64) -> f64 {
+    -0.5 * (n_columns as f64 * (log_determinant + n_rows as f64 * LN_TAU) + square)
 }
 
 impl Factor {
@@ -116,22 +186,10 @@ impl Rule for Evidence {
 
     fn advance(&self, task: &Task<'_>, state: &mut Climb, control: &Control) -> Result<Move> {
         let stop = || control.stop().is_some();
-        let (iterations, own) = (self.iterations, self.own);
-        let stack = task.stack()?;
-        let forms = forms(&stack.kernels(), task.views);
-        if state.weights.is_empty() {
-            *state = start(task, &forms, &stop)?;
-        } else if state.evidence.len() <= iterations && !state.ended {
-            // After the last update a stop may come before the SVM begins: a resumed run makes no other. Each kernel is a form
-            // of its own in the last updates.
-            let alone: Vec<usize> = (0..forms.len()).collect();
-            let shared = state.evidence.len() + own <= iterations;
-            update(state, task, if shared { &forms } else { &alone }, &stop)?;
-        }
-        let done = state.evidence.len() - 1;
-        if done < iterations && !state.ended {
+        let forms = forms(&task.stack()?.kernels(), task.views);
+        if state.advance(self, &BetweenRows(task), &forms, &stop)? {
             let value = state.evidence.last().map(|&evidence| ("evidence", evidence));
-            return Ok(Move::On(done + 1, iterations + 1, value));
+            return Ok(Move::On(state.evidence.len(), self.iterations + 1, value));
         }
         let mut weights = Weights::new("evidence", state.weights.clone());
         if state.left_out.len() == state.weights.len() {
@@ -157,15 +215,42 @@ impl Rule for Evidence {
     }
 
     fn facts(&self, state: &Climb) -> Vec<(String, String)> {
-        let (Some(first), Some(last)) = (state.evidence.first(), state.evidence.last()) else { return vec![] };
-        let (updates, damped) = (state.evidence.len() - 1, state.damped);
-        let end = if state.ended { ", then none was left that raises it" } else { "" };
+        state.facts()
+    }
+}
+
+impl Climb {
+    /// The start, or one update; whether there is more to do.
+    fn advance(
+        &mut self,
+        method: &Evidence,
+        model: &dyn Components,
+        forms: &[usize],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool> {
+        let iterations = method.iterations;
+        if self.weights.is_empty() {
+            *self = start(model, forms, stop)?;
+        } else if self.evidence.len() <= iterations && !self.ended {
+            // After the last update a stop may come before the SVM begins: a resumed run makes no other. Each kernel is a form
+            // of its own in the last updates.
+            let alone: Vec<usize> = (0..forms.len()).collect();
+            let shared = self.evidence.len() + method.own <= iterations;
+            update(self, model, if shared { forms } else { &alone }, stop)?;
+        }
+        Ok(self.evidence.len() <= iterations && !self.ended)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let (Some(first), Some(last)) = (self.evidence.first(), self.evidence.last()) else { return vec![] };
+        let (updates, damped) = (self.evidence.len() - 1, self.damped);
+        let end = if self.ended { ", then none was left that raises it" } else { "" };
         vec![
             (
                 "log evidence".into(),
                 format!("{first:.2} at the start, {last:.2} after {updates} updates ({damped} damped){end}"),
             ),
-            ("noise".into(), format!("{:.3e}", state.noise)),
+            ("noise".into(), format!("{:.3e}", self.noise)),
         ]
     }
 }
@@ -181,26 +266,16 @@ fn target(task: &Task<'_>) -> Matrix {
     y
 }
 
-/// The model at given weights; [`Error::NotDefinite`] where it does not exist.
-fn point(task: &Task<'_>, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Point> {
-    let y = target(task);
-    let factor = Factor::new(task, weights, noise, stop)?;
-    let solved = factor.solve(&y)?;
-    let (n, columns) = (y.n_rows() as f64, y.n_cols() as f64);
-    let evidence = -0.5 * (columns * (factor.log_determinant()? + n * LN_TAU) + dot(solved.data(), y.data()));
-    Ok(Point { factor, solved, evidence })
-}
-
 /// The same weight for each form, shared by its kernels; zero for kernels that must be dropped for the evidence to
 /// exist.
-fn start(task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<Climb> {
+fn start(model: &dyn Components, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<Climb> {
     let mut left_out = vec![];
     let mut weights = even(forms, &left_out);
-    let first = match point(task, &weights, NOISE, stop) {
+    let first = match model.point(&weights, NOISE, stop) {
         Err(Error::NotDefinite { .. }) => {
-            left_out = indefinite(task, stop)?;
+            left_out = model.indefinite(stop)?;
             weights = even(forms, &left_out);
-            point(task, &weights, NOISE, stop)?
+            model.point(&weights, NOISE, stop)?
         }
         first => first?,
     };
@@ -245,16 +320,16 @@ fn indefinite(task: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<u
 
 /// One update, in which kernels of one form move together. The state changes only at the end, once nothing can stop it
 /// any more.
-fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+fn update(state: &mut Climb, model: &dyn Components, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
     let (weights, noise) = (&state.weights, state.noise);
-    let now = state.point.get_or_make(|| point(task, weights, noise, stop))?;
-    let (ratios, noise_ratio) = ratios(now, task, forms, stop)?;
+    let now = state.point.get_or_make(|| model.point(weights, noise, stop))?;
+    let (ratios, noise_ratio) = ratios(&model.products(now, weights, noise, stop)?, now.solved.n_cols(), forms);
     for damped in [false, true] {
         let power = |ratio: f64| if damped { ratio.sqrt() } else { ratio };
         let weights: Vec<f64> =
             state.weights.iter().zip(&ratios).map(|(&weight, &ratio)| weight * power(ratio)).collect();
         let noise = (state.noise * power(noise_ratio)).max(MIN_NOISE);
-        let next = match point(task, &weights, noise, stop) {
+        let next = match model.point(&weights, noise, stop) {
             Err(Error::NotDefinite { .. }) => continue,
             next => next?,
         };
@@ -270,18 +345,17 @@ fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() 
 }
 
 /// The factor for each weight, and for the noise: `(<K, A A'> / c) / <K, H>`, with sums over the kernels of a form.
-fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<(Vec<f64>, f64)> {
-    let (products, trace) = now.factor.products(task, &now.solved, stop)?;
-    let columns = now.solved.n_cols() as f64;
+fn ratios(products: &Products, n_columns: usize, forms: &[usize]) -> (Vec<f64>, f64) {
+    let columns = n_columns as f64;
     let mut sums = vec![[0.0; 2]; forms.len()];
-    for (&form, row) in forms.iter().zip(products.rows()) {
+    for (&form, row) in forms.iter().zip(products.kernels.rows()) {
         sums[form][0] += row[0] / columns;
         sums[form][1] += row[1];
     }
     // A zero kernel has 0 / 0, and one that is not positive semi-definite may have anything: they get no weight.
     let ratio = |[fit, size]: [f64; 2]| if fit > 0.0 && size > 0.0 { fit / size } else { 0.0 };
-    let noise = ratio([dot(now.solved.data(), now.solved.data()) / columns, trace]);
-    Ok((forms.iter().map(|&form| ratio(sums[form])).collect(), noise))
+    let [fit, size] = products.noise;
+    (forms.iter().map(|&form| ratio(sums[form])).collect(), ratio([fit / columns, size]))
 }
 
 /// The form of each kernel, numbered in order of appearance: kernels of one family with the same suffixes, at the same
@@ -315,7 +389,7 @@ fn forms(kernels: &[&Kernel], views: &[KernelsOfView]) -> Vec<usize> {
 }
 
 impl Method for Evidence {
-    type State = Weighted<Climb>;
+    type State = EvidenceState;
 
     fn about(&self) -> About {
         About {
@@ -326,12 +400,26 @@ impl Method for Evidence {
         }
     }
 
+    // The hazard of times compares rows with one another: no model of their residuals predicts it.
     fn targets(&self) -> &'static [TargetKind] {
-        TARGETS
+        if self.landmarks == 0 { TARGETS } else { &[TargetKind::Classes, TargetKind::Numbers] }
     }
 
     fn tunes_by_log_loss(&self) -> bool {
         true
+    }
+
+    // With landmarks there is none.
+    fn n_squares(&self) -> usize {
+        usize::from(self.landmarks == 0)
+    }
+
+    fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
+        (self.landmarks > 0).then_some(self.landmarks.min(n_rows))
+    }
+
+    fn by_partitions(&self) -> Option<Box<dyn ByPartitions>> {
+        Some(Box::new(self.clone()))
     }
 }
 

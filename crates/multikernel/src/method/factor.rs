@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::solve::cholesky::Cholesky;
@@ -51,6 +51,14 @@ impl Factor {
             }
         };
         Ok(lower.rows().enumerate().flat_map(|(i, row)| row[..=i].to_vec()).collect())
+    }
+
+    /// The factor in this machine's memory, where it was made here.
+    pub(super) fn here(&self) -> Result<&Cholesky> {
+        match self {
+            Factor::Here(factor) => Ok(factor),
+            Factor::There(_) => Err(Error::input("the factor is on the device")),
+        }
     }
 
     /// The diagonal of `A^-1`.

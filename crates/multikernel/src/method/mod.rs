@@ -43,7 +43,7 @@ pub use choose::{BestView, Single};
 pub use cik::{Cik, CikModel, ClusterSampler, Covariance, Dpm, DpmModel, MachineLikelihood, Optimiser};
 pub use easymkl::EasyMkl;
 pub use ends::{CoxModel, EndModel, EndState, RidgeModel, SvrModel};
-pub use evidence::Evidence;
+pub use evidence::{Evidence, EvidenceEnd, EvidenceState, PosteriorModel};
 pub use fheuristic::Fheuristic;
 pub use gpc::{Gpc, GpcModel};
 pub use machine::SvmModel;

@@ -7,6 +7,7 @@ use crate::data::{Labels, Target};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
+use crate::pool::Pool;
 use crate::run::{Control, Input, Progress, State, Status, Task};
 use crate::stack::Stack;
 
@@ -196,7 +197,7 @@ impl<S> Weighted<S> {
 }
 
 /// Whether two methods learn the same weights: they differ in parameters of the SVM alone.
-fn is_same_rule<M: Rule>(a: &M, b: &M) -> bool {
+pub(super) fn is_same_rule<M: Rule>(a: &M, b: &M) -> bool {
     let of_rule = M::params().iter().filter(|param| !SVC_PARAMS.contains(&param.name));
     of_rule.map(|param| param.name).all(|name| a.value(name) == b.value(name))
 }
@@ -273,11 +274,16 @@ pub(super) fn outcome(task: &Task<'_>) -> Matrix {
 /// The kernels from `first` on as dense matrices: as many as a rule should hold at a time and memory allows, at least
 /// one.
 pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Result<Vec<Matrix>> {
-    let (n, n_kernels) = (stack.n_rows(), stack.n_kernels());
+    dense_kernels(stack, first, task.pool)
+}
+
+/// [`dense_block`] where there is no task.
+pub(super) fn dense_kernels(stack: &Stack, first: usize, pool: &Pool) -> Result<Vec<Matrix>> {
+    let (size, n_kernels) = (stack.n_rows() * stack.n_cols(), stack.n_kernels());
     let room = BLOCK_BYTES.min(usize::try_from(stack.room()).unwrap_or(usize::MAX));
-    let most = (room / (8 * n * n).max(1)).clamp(1, BLOCK_KERNELS);
+    let most = (room / (8 * size).max(1)).clamp(1, BLOCK_KERNELS);
     let count = most.min(n_kernels.saturating_sub(first));
-    stack.combine(&Matrix::from_fn(n_kernels, count, |m, k| f64::from(u8::from(m == first + k))), task.pool)
+    stack.combine(&Matrix::from_fn(n_kernels, count, |m, k| f64::from(u8::from(m == first + k))), pool)
 }
 
 /// The error for a stored state that belongs to other data.
@@ -292,7 +298,6 @@ mod tests {
     use crate::data::bundled;
     use crate::method::{Evidence, Svm};
     use crate::plan::Session;
-    use crate::pool::Pool;
     use crate::run::{Silent, first_largest};
 
     /// Runs `f` on the task of these kernels on ionosphere.

@@ -168,6 +168,15 @@ fn checkpoint_of(plan: &Plan, name: &'static str, data: &Dataset, path: &Path, p
     (!model.training().is_finished()).then(|| file::read(path, Kind::Checkpoint).unwrap())
 }
 
+/// Goes on from a checkpoint for a moment.
+fn resume(plan: &Plan, data: &Dataset, path: &Path, pool: &Pool) {
+    let mut silent = Silent;
+    let mut session = Session::new(pool, &mut silent);
+    session.checkpoint = Some(Checkpoint { resume: true, ..Checkpoint::new(path) });
+    session.control = Control::default().with_max_seconds(0.05).unwrap();
+    drop(plan.train_in(data, &mut session));
+}
+
 #[test]
 fn mutated_checkpoints_are_refused_or_resumed() {
     let (runs, first, pool) = (number("HOSTILE_RUNS", 25), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
@@ -194,16 +203,7 @@ fn mutated_checkpoints_are_refused_or_resumed() {
                 continue;
             }
             n_runs += 1;
-            faults.watch(
-                || format!("{name} HOSTILE_SEED={seed}"),
-                || {
-                    let mut silent = Silent;
-                    let mut session = Session::new(&pool, &mut silent);
-                    session.checkpoint = Some(Checkpoint { resume: true, ..Checkpoint::new(&path) });
-                    session.control = Control::default().with_max_seconds(0.05).unwrap();
-                    drop(plan.train_in(&data, &mut session));
-                },
-            );
+            faults.watch(|| format!("{name} HOSTILE_SEED={seed}"), || resume(&plan, &data, &path, &pool));
         }
     }
     assert!(only.is_some() || n_methods > 10, "{n_methods} methods have checkpoints");
@@ -248,6 +248,37 @@ fn mutated_parts_of_an_evaluation_are_refused_or_joined() {
         }
     }
     faults.none(3 * runs);
+}
+
+/// `evidence` on landmarks has a state and a model of its own.
+#[test]
+fn mutated_files_of_landmarks_are_refused_or_used() {
+    let (runs, first, pool) = (number("HOSTILE_RUNS", 60), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
+    let (mut faults, mut n_used, folder) = (Faults::default(), 0, tempfile::tempdir().unwrap());
+    let plan = Plan::new("evidence").unwrap().kernels("gaussian(1, 2), linear").unwrap().set("landmarks", "6").unwrap();
+    // Times are not for landmarks.
+    for (k, data) in small_sets().into_iter().take(2).enumerate() {
+        let path = folder.path().join(k.to_string());
+        let state = checkpoint_of(&plan, "evidence", &data, &path, &pool).unwrap();
+        let model = plan.train_in(&data, &mut Session::new(&pool, &mut Silent)).unwrap().to_bytes().unwrap();
+        let model = file::parse(Path::new("model"), &model, Kind::Model).unwrap();
+        let samples = rows_for(&model.take::<Vec<String>>("features").unwrap());
+        for seed in first..first + runs {
+            let (mut rng, mut forged) = (Rng::new(seed, 43), model.clone());
+            mutate(&mut rng, &mut forged, "");
+            if let Ok(bytes) = file::bytes(Kind::Model, &forged) {
+                let used = || n_used += u64::from(use_model(&bytes, &samples, &pool));
+                faults.watch(|| format!("model HOSTILE_SEED={seed}"), used);
+            }
+            let mut forged = state.clone();
+            mutate(&mut rng, &mut forged, "state");
+            if file::write(&path, Kind::Checkpoint, &forged).is_ok() {
+                faults.watch(|| format!("state HOSTILE_SEED={seed}"), || resume(&plan, &data, &path, &pool));
+            }
+        }
+    }
+    assert!(n_used * 20 > 2 * runs, "{n_used} models were used: the others say little");
+    faults.none(4 * runs);
 }
 
 /// Two partitions, one of which changes an answer, or is asked a changed question.
@@ -300,7 +331,7 @@ fn mutated_checkpoints_of_partitions_are_refused_or_resumed() {
     let (runs, first, pool) = (number("HOSTILE_RUNS", 60), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
     let (mut faults, mut n_runs, folder) = (Faults::default(), 0, tempfile::tempdir().unwrap());
     for data in small_sets() {
-        for method in ["mklr", "svimkl", "cik", "dpm"] {
+        for method in ["mklr", "svimkl", "evidence", "cik", "dpm"] {
             let plan = Plan::new(method).unwrap();
             let plan = match method {
                 "cik" => plan.set("frequencies", "4").unwrap().set("epochs", "6").unwrap(),
@@ -339,7 +370,7 @@ fn mutated_messages_of_partitions_are_refused_or_answered() {
     let (runs, first, pool) = (number("HOSTILE_RUNS", 200), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
     let mut faults = Faults::default();
     for data in small_sets() {
-        for method in ["mklr", "svimkl"] {
+        for method in ["mklr", "svimkl", "evidence"] {
             let plan = Plan::new(method).unwrap().kernels("gaussian(1), linear").unwrap();
             let plan = plan.set("landmarks", "4").unwrap().set("iterations", "3").unwrap();
             for seed in first..first + runs {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, centre_columns};
+use crate::linalg::{Matrix, centre_columns, dot};
 use crate::method::sample::{MAX_ROWS, sample};
-use crate::run::{Control, Predict, Task};
+use crate::run::{Control, Input, Predict, Task};
 use crate::stack::Symmetric;
 
 /// Time allowed for shares after a run was stopped: small data sets get theirs, and large ones cause no wait.
@@ -37,6 +37,9 @@ fn shares_over(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Cont
         }
         return Ok(Some(mean));
     }
+    if model.has_own_coefficients() {
+        return shares_of_parts(most, task, model, control);
+    }
     let (Some(weights), Some(coef), Ok(stack)) = (model.weights(), model.coefficients(), task.stack()) else {
         return Ok(None);
     };
@@ -65,6 +68,32 @@ fn shares_over(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Cont
     Ok(Some(shares))
 }
 
+/// [`shares_over`] for a model whose kernels have coefficients of their own.
+fn shares_of_parts(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
+    let (Some(weights), Some(additive), Ok(stack)) = (model.weights(), model.additive(), task.stack()) else {
+        return Ok(None);
+    };
+    if weights.len() < 2 || model.points().is_empty() {
+        return Ok(None);
+    }
+    let used = model.kernels().unwrap_or_else(|| (0..weights.len()).collect());
+    let rows = sample(task.labels, most);
+    let stack = stack.stopped_by(control.after(GRACE)).between(&rows, model.points())?.pick(&used)?;
+    let parts = additive.parts(Input::Stack(&stack), task.pool)?;
+    let mut decisions = Matrix::zeros(rows.len(), parts.first().map_or(0, Matrix::n_cols));
+    for part in &parts {
+        decisions.data_mut().iter_mut().zip(part.data()).for_each(|(sum, value)| *sum += value);
+    }
+    centre_columns(&mut decisions);
+    let total = dot(decisions.data(), decisions.data());
+    if !(total.is_finite() && total > 0.0) {
+        return Ok(None);
+    }
+    let mut shares = vec![0.0; weights.len()];
+    used.iter().zip(&parts).for_each(|(&m, part)| shares[m] = dot(part.data(), decisions.data()) / total);
+    Ok(Some(shares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +101,7 @@ mod tests {
     use crate::dist::Rng;
     use crate::plan::{Plan, Session};
     use crate::pool::Pool;
-    use crate::run::{Canceller, Input, Observer, Runner, Silent};
+    use crate::run::{Canceller, Observer, Runner, Silent};
 
     /// Four classes in six columns, of which only the first two are informative.
     fn rows(n: usize) -> Dataset {

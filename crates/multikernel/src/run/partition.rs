@@ -17,6 +17,11 @@ pub trait ByPartitions: Send + Sync {
         4000
     }
 
+    /// How many of `n_rows` rows are landmarks; `None` for methods that take all rows drawn.
+    fn n_landmarks(&self, _n_rows: usize) -> Option<usize> {
+        None
+    }
+
     /// What a block of rows adds to the answer to a request, a record of arrays: `block` has the kernels between the rows
     /// and the landmarks, or the rows themselves for methods on rows, and a seed of its own. Depends on nothing else, so that
     /// it does not matter where it is computed, or how often.

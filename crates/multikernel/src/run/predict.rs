@@ -110,6 +110,11 @@ pub trait Explain {
         None
     }
 
+    /// Whether each kernel has coefficients of its own: shares are then those of its parts ([`Additive`]).
+    fn has_own_coefficients(&self) -> bool {
+        false
+    }
+
     /// The models whose mean this one is: its shares are the means of theirs. None for all others.
     fn members(&self) -> Vec<&dyn Predict> {
         vec![]
@@ -173,6 +178,7 @@ macro_rules! forward_to_inner {
                 fn weights() -> Option<&[f64]>;
                 fn class_weights() -> Option<$crate::Matrix>;
                 fn coefficients() -> Option<&$crate::run::Coefficients>;
+                fn has_own_coefficients() -> bool;
                 fn members() -> Vec<&dyn $crate::run::Predict>;
                 fn intervals() -> Option<$crate::run::Intervals>;
                 fn draws() -> Option<$crate::draws::Draws>;

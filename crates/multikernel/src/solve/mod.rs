@@ -7,6 +7,7 @@ mod leap;
 pub mod nnls;
 mod panels;
 mod pass;
+pub(crate) mod pivoted;
 pub mod product;
 pub mod program;
 pub(crate) mod quasi;

@@ -119,6 +119,10 @@ impl Settings {
 }
 
 impl ByPartitions for Settings {
+    fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
+        Some(self.points(n_rows))
+    }
+
     fn sums(&self, request: &Record, block: &Task<'_>) -> Result<Record> {
         // Nodes are arranged as for all other rows.
         let mut objective = objective(&Task { seed: request.take("seed")?, ..*block }, self)?;
@@ -136,7 +140,7 @@ impl ByPartitions for Settings {
             let means: Vec<f64> = request.take("means")?;
             let weights = Matrix::from_vec(means.len(), 1, means)?;
             let combined = objective.stack.combine(&weights, block.pool)?.remove(0).transposed();
-            sums.put("curvature", &upper(&scaled_square(&combined, &curvature, block.pool, &|| false)?));
+            sums.put("curvature", &scaled_square(&combined, &curvature, block.pool, &|| false)?.upper());
             return Ok(sums);
         }
         let squares = |curvature: &[f64]| objective.squares(&outputs, curvature);
@@ -356,29 +360,8 @@ impl Elsewhere for Asked<'_> {
     }
 
     fn curvature(&self, x: &[f64], means: &[f64]) -> Result<Matrix> {
-        whole(&self.ask(CURVATURE, x, means)?.0.take::<Vec<f64>>("curvature")?)
+        let curvature: Vec<f64> = self.ask(CURVATURE, x, means)?.0.take("curvature")?;
+        let no_half = || Error::input("the curvature of the partitions is no half of a matrix");
+        Matrix::of_upper(&curvature).ok_or_else(no_half)
     }
-}
-
-/// The upper half of a symmetric matrix with its diagonal, row by row: half the way to go.
-fn upper(matrix: &Matrix) -> Vec<f64> {
-    matrix.rows().enumerate().flat_map(|(i, row)| &row[i..]).copied().collect()
-}
-
-/// The symmetric matrix with this upper half.
-fn whole(upper: &[f64]) -> Result<Matrix> {
-    let n = ((8 * upper.len() + 1).isqrt() - 1) / 2;
-    if n * (n + 1) / 2 != upper.len() {
-        return Err(Error::input("the curvature of the partitions is no half of a matrix"));
-    }
-    let mut matrix = Matrix::zeros(n, n);
-    let mut next = upper.iter();
-    for i in 0..n {
-        for j in i..n {
-            let value = next.next().copied().unwrap_or_default();
-            matrix.set(i, j, value);
-            matrix.set(j, i, value);
-        }
-    }
-    Ok(matrix)
 }

@@ -84,7 +84,7 @@ pub(super) fn unpacked(bytes: &[u8]) -> Result<(String, Record)> {
 
 impl Plan {
     /// Trains on rows in partitions, which need not be on this machine: for methods that need sums over rows alone (`mklr`,
-    /// `svimkl`, `cik`, `dpm`), on numeric columns, to predict classes, numbers or (`mklr`, `svimkl`) times to an event. Some
+    /// `svimkl`, `evidence`, `cik`, `dpm`), on numeric columns, to predict classes, numbers or (`mklr`, `svimkl`) times to an event. Some
     /// rows (`landmarks`) carry the functions; they, the widths of kernels, and the first clusters come from rows drawn with
     /// the seed. The model depends on the partitions and their order, not on where and how often they were asked. With a
     /// checkpoint in the session, the state is stored after steps, and when a partition could not be asked; a session that
@@ -191,7 +191,7 @@ impl Plan {
         let columns = picks.statistics(summary)?;
         let preprocessor = Preprocessor::of_columns(&preparation.recipe, &columns, summary.names())?;
         let n = drawn.samples.n_samples();
-        let wanted = self.method().n_landmarks(summary.n_rows()).unwrap_or(n);
+        let wanted = self.n_landmarks(summary.n_rows()).unwrap_or(n);
         let chosen = draw(n, wanted.min(n), self.own_seed(), CHOOSE);
         let prepared = Prepared::of_landmarks(preparation, preprocessor, drawn, &chosen, session)?;
         prepared.notes().iter().for_each(|note| session.observer.note(note));
@@ -205,6 +205,11 @@ impl Plan {
             )),
             None => Ok(prepared),
         }
+    }
+
+    /// How many rows in partitions are landmarks.
+    fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
+        self.method().by_partitions()?.n_landmarks(n_rows)
     }
 
     /// The units of numbers; none for classes.
@@ -292,7 +297,7 @@ impl Asked<'_, '_> {
     /// A few rows of all, drawn with the seed, and the spread of columns and numbers around their means.
     fn picks(&self, summary: &Summary, classes: &[String]) -> Result<Picks> {
         let (n, seed) = (summary.n_rows(), self.plan.own_seed());
-        let landmarks = self.plan.method().n_landmarks(n).unwrap_or(0);
+        let landmarks = self.plan.n_landmarks(n).unwrap_or(0);
         let wanted = draw(n, (DRAWN_OF_LANDMARK * landmarks).max(self.n_drawn).min(n), seed, DRAW);
         let mut setup = self.plan.recipe_record();
         setup.put("means", &summary.means()?);

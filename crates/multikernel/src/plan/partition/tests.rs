@@ -191,6 +191,131 @@ fn machines_of_clusters_predict_numbers_in_partitions() {
     assert!(error(&parts) < error(&whole), "{} {}", error(&parts), error(&whole));
 }
 
+fn evidence(settings: &[(&str, &str)]) -> Plan {
+    let plan = Plan::new("evidence").unwrap().kernels("gaussian(0.5, 1, 2), linear").unwrap();
+    settings.iter().fold(plan, |plan, (name, value)| plan.set(name, value).unwrap())
+}
+
+/// What a model says of some rows: numbers, or the scores of classes.
+fn said(model: &Model, samples: &Samples) -> Matrix {
+    match model.numbers() {
+        Some(numbers) => numbers.predict(samples).unwrap(),
+        None => model.predict(samples).unwrap().scores,
+    }
+}
+
+/// The rows that are drawn do not depend on the cut, so the sums are the same to rounding; and one machine on all rows as
+/// landmarks has the same ones.
+#[test]
+fn evidence_of_any_cut_is_that_of_one_machine() {
+    let sonar = bundled("sonar").unwrap();
+    let few = sonar.select(&(0..208).step_by(3).collect::<Vec<_>>());
+    for data in [few, numbers(60, false)] {
+        let n = data.samples.n_samples();
+        let whole = evidence(&[("landmarks", "20000")]).train(&data).unwrap();
+        let expected = said(&whole, &data.samples);
+        let size = expected.data().iter().fold(0.0f64, |size, value| size.max(value.abs()));
+        for ends in [vec![n], vec![20, 21, n], vec![10, 20, 30, 40, 50, 51, n]] {
+            let parts = trained(&evidence(&[]), cut(&data, &ends), 1).unwrap();
+            assert_eq!(parts.training().n_samples(), n);
+            for (found, expected) in said(&parts, &data.samples).data().iter().zip(expected.data()) {
+                assert!((found - expected).abs() < 1e-7 * size, "{}: {found} {expected}", data.name);
+            }
+            let (found, expected) = (parts.kernels().weights().unwrap(), whole.kernels().weights().unwrap());
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-7), "{found:?} {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn evidence_on_partitions_is_saved_whole_and_same_on_any_threads() {
+    let mut rng = Rng::new(8, 0);
+    let x = Matrix::from_fn(600, 2, |i, j| normal(&mut rng) + if i % 3 == j { 3.0 } else { 0.0 });
+    let labels = Labels::new(&(0..600).map(|i| ["b", "c", "a"][i % 3]).collect::<Vec<_>>()).unwrap();
+    let three = Dataset::new("three", Samples::unnamed(x).unwrap(), labels).unwrap();
+    for data in [three, numbers(600, false)] {
+        let train =
+            |threads: usize| trained(&evidence(&[("landmarks", "25")]), cut(&data, &[300, 300, 600]), threads).unwrap();
+        let (model, bytes) = (train(1), train(1).to_bytes().unwrap());
+        assert!(bytes == train(3).to_bytes().unwrap());
+        let again = Model::from_bytes(&bytes).unwrap();
+        let expected = said(&model, &data.samples);
+        assert_eq!(said(&again, &data.samples), expected);
+        // Good, and the sum of its parts.
+        match &data.target {
+            Target::Numbers(numbers) => {
+                let pairs = || expected.data().iter().zip(numbers.values().data());
+                let mean = numbers.values().data().iter().sum::<f64>() / 600.0;
+                let error: f64 = pairs().map(|(found, truth)| (found - truth).powi(2)).sum();
+                let spread: f64 = pairs().map(|(_, truth)| (truth - mean).powi(2)).sum();
+                assert!(error < 0.1 * spread, "{error} of {spread}");
+            }
+            _ => {
+                let found = model.predict(&data.samples).unwrap().labels;
+                let right = found.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count();
+                assert!(right > 540, "{right}");
+            }
+        }
+        let shares: f64 = model.kernels().shares().unwrap().iter().sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+        let facts = crate::report::model_text(&model);
+        assert!(facts.contains("600 in partitions") && facts.contains("log evidence"), "{facts}");
+    }
+    let weighted = evidence(&[("class_weights", "balanced")]);
+    let error = trained(&weighted, cut(&bundled("sonar").unwrap(), &[100, 208]), 1).unwrap_err();
+    assert!(error.to_string().starts_with("parameter class_weights: with landmarks"), "{error}");
+}
+
+/// Few landmarks leave much of the kernels out, and the function, a sine, is then most of the noise: bounded, so that more
+/// rows than said are within intervals of normal noise.
+#[test]
+fn intervals_of_evidence_hold_as_many_new_rows_as_they_say() {
+    let data = numbers(1200, false);
+    let new = data.select(&(600..1200).collect::<Vec<_>>());
+    let truth = new.target.numbers().unwrap().values().data();
+    // Four standard deviations of a binomial count around 540.
+    for (landmarks, most) in [("15", 599), ("60", 570), ("150", 570)] {
+        let model = trained(&evidence(&[("landmarks", landmarks)]), cut(&data, &[300, 600]), 1).unwrap();
+        let [low, high] = model.numbers().unwrap().intervals(&new.samples, 0.9).unwrap();
+        let held = (0..600).filter(|&i| low.get(i, 0) <= truth[i] && truth[i] <= high.get(i, 0)).count();
+        assert!((511..=most).contains(&held), "{held} of 600 rows, {landmarks} landmarks");
+    }
+}
+
+#[test]
+fn features_that_do_not_fit_are_refused() {
+    let (data, pool) = (numbers(300, false), Pool::new(1).unwrap());
+    for (megabytes, what) in [(2, "features, of 4 kernels on 100 landmarks"), (0, "4 kernels between 100 landmarks")] {
+        let mut here = Here { sets: cut(&data, &[100, 300]), pool: &pool, change: None, asked: 0 };
+        let mut silent = Silent;
+        let mut session = Session::new(&pool, &mut silent);
+        session.memory = Some((megabytes << 20) + 100_000);
+        let error = evidence(&[("landmarks", "100")]).train_partitions("rows", &mut here, &mut session).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains(what) && message.contains("fewer kernels"), "{message}");
+    }
+}
+
+/// 20,000 rows, a tenth of which are on the wrong side.
+#[test]
+fn evidence_is_as_accurate_as_logistic_regression() {
+    let mut rng = Rng::new(21, 0);
+    let x = Matrix::from_fn(20_000, 2, |_, _| 4.0 * rng.uniform() - 2.0);
+    let side = |i: usize| (2.0 * x.get(i, 0)).sin() > x.get(i, 1);
+    let texts: Vec<&str> = (0..20_000).map(|i| if side(i) != (rng.uniform() < 0.1) { "up" } else { "down" }).collect();
+    let data = Dataset::new("waves", Samples::unnamed(x.clone()).unwrap(), Labels::new(&texts).unwrap()).unwrap();
+    let right = |plan: Plan| {
+        let plan = plan.kernels("gaussian(1), linear").unwrap().set("landmarks", "30").unwrap();
+        let found = trained(&plan, cut(&data, &[9000, 20_000]), 2).unwrap().predict(&data.samples).unwrap();
+        let truth = data.labels.codes();
+        found.labels.iter().zip(truth).filter(|(found, truth)| found == truth).count()
+    };
+    let found = right(Plan::new("evidence").unwrap());
+    let other = right(Plan::new("mklr").unwrap().set("iterations", "20").unwrap());
+    // 18,000 is the most to be expected.
+    assert!(found > 17_600 && found + 100 > other, "{found} of 20,000 right, mklr {other}");
+}
+
 #[test]
 fn bits_depend_on_neither_threads_nor_repetition() {
     let plan = mklr(&[("landmarks", "30"), ("iterations", "12")]);
@@ -243,9 +368,9 @@ fn what_is_no_sum_over_rows_is_refused() {
     let (data, message) = (bundled("sonar").unwrap(), |found: Result<Model>| found.unwrap_err().to_string());
     let halves = || cut(&data, &[100, 208]);
     assert_eq!(
-        message(trained(&Plan::new("evidence").unwrap(), halves(), 1)),
-        "parameter method: evidence is no sum over rows, so it cannot be trained on partitions; cik, dpm, svimkl, mklr can, and learners of streams go \
-         through partitions in their order"
+        message(trained(&Plan::new("average").unwrap(), halves(), 1)),
+        "parameter method: average is no sum over rows, so it cannot be trained on partitions; evidence, cik, dpm, svimkl, mklr can, and learners of \
+         streams go through partitions in their order"
     );
     assert!(message(trained(&mklr(&[("lambda", "auto")]), halves(), 1)).contains("choose it on a sample"));
     let centred = Plan::new("mklr").unwrap().kernels("linear centred").unwrap();
