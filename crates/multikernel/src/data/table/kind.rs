@@ -64,6 +64,13 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Whether the values of a column are positions among its texts, rather than numbers.
+    pub(crate) fn keeps_texts(self) -> bool {
+        matches!(self, Kind::Category | Kind::Text | Kind::Sequence)
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
