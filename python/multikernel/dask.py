@@ -214,7 +214,9 @@ def train(
     Parameters
     ----------
     data : path, pattern, list of paths, Dask DataFrame or Dask array
-        Tables of numbers; NaN is a missing value. Files are Parquet, npy or CSV, and have the same name for every worker.
+        Tables with columns of any kind, or arrays of numbers; NaN is a missing value. A column is of one kind in all partitions:
+        found from all of them, or as the estimator's `kinds` says. Files are Parquet, npy or CSV, and have the same name for
+        every worker.
     y : str, int, Dask Series, Dask DataFrame or Dask array
         What is predicted: a column of the files (its position for npy, the last if none is given), or a collection with
         the partitions of `data`.

@@ -193,7 +193,11 @@ impl Summary {
 
     fn views(&self) -> Vec<View> {
         let ends = self.view_ends.chunks_exact(2);
-        self.view_names.iter().zip(ends).map(|(name, ends)| View { name: name.clone(), columns: ends[0]..ends[1] }).collect()
+        self.view_names
+            .iter()
+            .zip(ends)
+            .map(|(name, ends)| View { name: name.clone(), columns: ends[0]..ends[1] })
+            .collect()
     }
 
     /// The names of the columns of numbers.

@@ -124,9 +124,8 @@ impl Encoder {
         let n_own = encoder.kinds.iter().filter(|kind| !matches!(kind, Kind::Text | Kind::Sequence)).count();
         // About how many values of training rows are not zero.
         let n_stored = n_rows as u128 * n_own as u128 + n_stored;
-        encoder.is_sparse = !is_dense
-            && n_columns >= MIN_SPARSE_COLUMNS
-            && n_stored * SPARSITY <= n_rows as u128 * n_columns as u128;
+        encoder.is_sparse =
+            !is_dense && n_columns >= MIN_SPARSE_COLUMNS && n_stored * SPARSITY <= n_rows as u128 * n_columns as u128;
         Ok(encoder)
     }
 

@@ -100,9 +100,8 @@ impl Wanted {
 
     /// The letters of the sequences of an encoding, as its features spell them.
     pub(super) fn alphabet(&self, encoded: &Encoded) -> Vec<u8> {
-        let letters = |byte: &u8| {
-            encoded.columns.iter().any(|&j| self.letters.get(j).is_some_and(|letters| letters.has(*byte)))
-        };
+        let letters =
+            |byte: &u8| encoded.columns.iter().any(|&j| self.letters.get(j).is_some_and(|letters| letters.has(*byte)));
         let spell = |byte: u8| match byte.is_ascii() {
             true => spelled(char::from(byte).encode_utf8(&mut [0; 4]), encoded.encoding).into_bytes()[0],
             false => byte,
@@ -194,7 +193,11 @@ impl Seen {
             let most = n_rows.saturating_mul(encoded.columns.len());
             block.columns.len() == n_columns
                 && most <= MOST_TEXTS
-                && encoded.columns.iter().zip(&block.columns).all(|(&j, seen)| seen.is_sound(kind(j).keeps_texts(), n_rows))
+                && encoded
+                    .columns
+                    .iter()
+                    .zip(&block.columns)
+                    .all(|(&j, seen)| seen.is_sound(kind(j).keeps_texts(), n_rows))
                 && block.terms.is_sound(encoded.encoding, most)
                 && block.n_stored <= most.saturating_mul(2 + block.terms.words.len())
         };
@@ -211,7 +214,8 @@ impl Seen {
 
     /// The longest of its lists of texts: what it lists, how many, and the bytes of all lists together.
     pub(crate) fn longest(&self, names: &[String], wanted: &Wanted) -> (String, usize, usize) {
-        let levels = self.levels.iter().zip(names).map(|(seen, name)| (format!("levels of column '{name}'"), &seen.texts));
+        let levels =
+            self.levels.iter().zip(names).map(|(seen, name)| (format!("levels of column '{name}'"), &seen.texts));
         let blocks = wanted.encoded.iter().zip(&self.blocks).flat_map(|(encoded, block)| {
             let of: Vec<&str> = encoded.columns.iter().map(|&j| names[j].as_str()).collect();
             let what = format!("features of {}", encoded.encoding.on(&of.join(", ")));
