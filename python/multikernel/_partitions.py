@@ -62,18 +62,28 @@ class Stored:
             return self._array()
         import pandas as pd
 
+        texts = [name for name, kind in kinds.items() if kind != "number" and name != self.target]
         if self.path.endswith(".parquet"):
-            import pyarrow.parquet as parquet
-
-            with parquet.ParquetFile(self.path) as file:
-                found = file.read_row_groups(range(self.start, self.stop or file.num_row_groups))
-            table = found.to_pandas(date_as_object=False)
+            table = self._parquet(texts)
         else:
-            texts = {name: str for name, kind in kinds.items() if kind != "number" and name != self.target}
-            table = pd.read_csv(self.path, dtype=texts)
+            table = pd.read_csv(self.path, dtype=dict.fromkeys(texts, str))
         if self.target not in table.columns:
             raise ValueError(f"{self.path}: there is no column {self.target!r} to predict; it has {list(table.columns)[:8]}")
         return table.drop(columns=self.target), np.asarray(table[self.target])
+
+    def _parquet(self, texts: list[str]) -> Any:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+
+        with parquet.ParquetFile(self.path) as file:
+            found = file.read_row_groups(range(self.start, self.stop or file.num_row_groups))
+        table = found.to_pandas(date_as_object=False)
+        for name in texts:
+            at = found.schema.get_field_index(name)
+            # pandas writes whole numbers as fractions where one is missing.
+            if at >= 0 and arrow.types.is_integer(found.schema.field(at).type):
+                table[name] = found.column(at).cast(arrow.string()).to_numpy()
+        return table
 
     def _array(self) -> Block:
         values = np.load(self.path, mmap_mode="r")[self.start : self.stop]
@@ -220,7 +230,13 @@ def kind_of(name: str, told: str | None, found: Sequence[Held], parts: Sequence[
     for each in found:
         for text, n in each.texts.items():
             texts[text] = texts.get(text, 0) + n
-    kind_found, why = _core.kind_of_texts(name, told, list(texts.items()), sum(each.n_rows for each in found))
+    try:
+        kind_found, why = _core.kind_of_texts(name, told, list(texts.items()), sum(each.n_rows for each in found))
+    except ValueError as error:
+        # The text that does not fit is quoted.
+        guilty = (k for k, each in enumerate(found) if any(f"'{text}'" in str(error) for text in each.texts))
+        at = next(guilty, None)
+        raise ValueError(str(error) if at is None else f"partition {at}, {parts[at]}: {error}") from None
     if kind_found is None:
         return None, f"column {name!r} left out: {why}"
     return kind_found, f"column {name!r} taken as {kind_found}"

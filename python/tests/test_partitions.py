@@ -290,6 +290,10 @@ def test_kinds_are_those_of_all_partitions(tmp_path):
         train([numbers, texts], "way", mk.MKLClassifier("mklr", kinds={"b": "date"}))
     with pytest.raises(ValueError, match=r"kinds names columns \['z'\]"):
         train([texts], "way", mk.MKLClassifier("mklr", kinds={"z": "category"}))
+    with pytest.raises(ValueError, match=r"partition 1, late\.csv: column 'b': 'soon' is no date, though others are"):
+        days = [f"2021-02-{1 + k:02}" for k in range(20)]
+        first = write(tmp_path, "days.csv", {"b": days, "way": way})
+        train([first, write(tmp_path, "late.csv", {"b": ["soon", *days[1:]], "way": way})], "way", classifier())
     # The same in every row of a partition, not of all; nothing in another; truth values in some.
     parts = [
         write(tmp_path, "one.csv", {"a": range(20), "b": ["red"] * 20, "c": [True, False] * 10, "d": [None] * 20, "way": way}),
@@ -303,6 +307,17 @@ def test_kinds_are_those_of_all_partitions(tmp_path):
     rows = frames.from_map(lambda cat: pd.DataFrame({"a": range(10), "b": cat, "way": ["x", "y"] * 5}), other)
     with pytest.raises(ValueError, match=r"partition 1, block 1: column 'b' holds what is ordered\(hi<lo\), in partition 0"):
         train(rows[["a", "b"]], rows["way"], classifier())
+
+
+def test_whole_numbers_told_to_be_categories_have_the_same_levels_in_all_partitions(tmp_path):
+    codes = pd.array([*[1, 2, 3] * 10, *[3, None, 1] * 10], dtype="Int64")
+    table = pd.DataFrame({"a": np.arange(60) % 7.0, "b": codes, "way": ["x", "y"] * 30})
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=30)
+    for k in range(2):
+        table[30 * k : 30 * (k + 1)].to_csv(tmp_path / f"rows-{k}.csv", index=False)
+    made = [mk.MKLClassifier("mklr", "gaussian(1), overlap", kinds={"b": "category"}, params=SETTINGS) for _ in range(2)]
+    found = train(tmp_path / "rows.parquet", "way", made[0], rows=30)
+    assert found.model_.to_bytes() == train(f"{tmp_path}/*.csv", "way", made[1]).model_.to_bytes()
 
 
 def test_numbers_that_may_be_missing_are_numbers():

@@ -2,8 +2,8 @@
 //!
 //! Four kinds of questions: what is in a partition; the spread of its columns around the means of all rows, with a
 //! few rows drawn from it; for tables that are not all numbers, levels and terms; and the sums that a step of the method
-//! needs. Answers are added in the order of partitions,
-//! and each depends on the question and the partition alone: the model has the same bits wherever they were computed.
+//! needs. Answers are added in the order of partitions, and each depends on the question and the partition alone: the
+//! model has the same bits wherever they were computed.
 
 mod answer;
 mod statistics;
@@ -103,9 +103,8 @@ impl Plan {
     /// where and how often they were asked.
     ///
     /// Cost: two questions for preprocessing, a third for tables that are not all numbers, and one or two for each step; a
-    /// partition of n rows answers one in n P
-    /// kernel values for each landmark, at some steps n m^2 products for m landmarks, in memory of up to 2,048 rows
-    /// times landmarks beside its rows.
+    /// partition of n rows answers one in n P kernel values for each landmark, at some steps n m^2 products for m landmarks,
+    /// in memory of up to 2,048 rows times landmarks beside its rows.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, Result, data::{Dataset, bundled}, run::Silent};
