@@ -35,8 +35,8 @@ KERNELS, PRODUCT = 5e-8, 2e-10
 
 #: What is no more than numbers.
 NUMBERS = ("number", "bool", "gap")
-#: Bytes of distinct texts of a column by which a partition says what the column holds.
-EVIDENCE = 2**16
+#: Characters of distinct texts of a column by which a partition says what the column holds, and of a single one.
+EVIDENCE, LONGEST = 2**16, 2**11
 
 #: What is in a partition: a table or an array, and what is predicted.
 Block = tuple[Any, npt.NDArray[Any]]
@@ -202,7 +202,7 @@ def _counted(series: Any, name: str) -> tuple[dict[str, int], int]:
     for at, value in enumerate(series.to_list()):
         if is_missing(value):
             continue
-        text = text_of_cell(value, name)
+        text = text_of_cell(value, name)[:LONGEST]
         if text not in texts:
             size += len(text)
             if size > EVIDENCE:

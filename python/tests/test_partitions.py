@@ -294,6 +294,10 @@ def test_kinds_are_those_of_all_partitions(tmp_path):
         days = [f"2021-02-{1 + k:02}" for k in range(20)]
         first = write(tmp_path, "days.csv", {"b": days, "way": way})
         train([first, write(tmp_path, "late.csv", {"b": ["soon", *days[1:]], "way": way})], "way", classifier())
+    # More than is looked at to find the kind.
+    long = [f"{k} " + "many words of a long text " * 8000 for k in range(20)]
+    found = train([write(tmp_path, "long.csv", {"a": range(20), "b": long, "way": way})], "way", classifier())
+    assert found.kinds_ == {"a": "number", "b": "text"}
     # The same in every row of a partition, not of all; nothing in another; truth values in some.
     parts = [
         write(tmp_path, "one.csv", {"a": range(20), "b": ["red"] * 20, "c": [True, False] * 10, "d": [None] * 20, "way": way}),
