@@ -113,9 +113,9 @@ fn coded(name: &str, told: Option<ToldKind>, texts: &[Option<String>]) -> Result
 ///
 /// ```
 /// use multikernel::data::{Kind, kind_of_texts};
-/// let texts = [("f".to_string(), 12), ("m".to_string(), 9)];
-/// assert_eq!(kind_of_texts("sex", None, &texts, 21)?, Ok(Kind::Category.into()));
-/// assert_eq!(kind_of_texts("sex", None, &texts[..1], 12)?, Err("it is 'f' in every row".into()));
+/// let texts = [("red".to_string(), 12), ("blue".to_string(), 9)];
+/// assert_eq!(kind_of_texts("colour", None, &texts, 21)?, Ok(Kind::Category.into()));
+/// assert_eq!(kind_of_texts("colour", None, &texts[..1], 12)?, Err("it is 'red' in every row".into()));
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 ///
