@@ -247,6 +247,15 @@ def columns_of(X: Any, kinds: Mapping[str, str], *, trained: bool = False) -> li
     return [(str(name), *_column(frame.get_column(name), str(name), kinds.get(str(name)))) for name in frame.columns]
 
 
+def columns_as(X: Any, kinds: Mapping[str, str | None]) -> list[tuple[str, str | None, Any]]:
+    """The columns of a table as `columns_of` gives them, of these kinds; those of the kind None are left out."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    used = [(name, kinds[str(name)]) for name in frame.columns if kinds[str(name)] is not None]
+    return [(str(name), *_column(frame.get_column(name), str(name), kind)) for name, kind in used]
+
+
 YES_NO = frozenset({"yes", "no", "true", "false", "t", "f"})
 """The words that the library reads as 1 and 0."""
 
@@ -260,11 +269,11 @@ def _column(series: Any, name: str, kind: str | None) -> tuple[str | None, Any]:
         return "number", np.ascontiguousarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=np.float64)
     if dtype in (nw.Date, nw.Datetime):
         texts = series.dt.to_string("%Y-%m-%d" if dtype == nw.Date else "%Y-%m-%d %H:%M:%S").to_list()
-        return kind or "date(ymd)", [None if _is_missing(text) else str(text) for text in texts]
+        return kind or "date(ymd)", [None if is_missing(text) else str(text) for text in texts]
     values = series.to_list()
     if kind is None and dtype in (nw.Categorical, nw.Enum):
-        kind = _category(series)
-    texts = [None if _is_missing(value) else _text(value, name) for value in values]
+        kind = category(series)
+    texts = [None if is_missing(value) else text_of_cell(value, name) for value in values]
     if kind == "number" and any(texts) and all(text is None or text.lower() in YES_NO for text in texts):
         # A model of numbers and such words alone keeps no kinds.
         return "yesno", texts
@@ -273,7 +282,7 @@ def _column(series: Any, name: str, kind: str | None) -> tuple[str | None, Any]:
     return kind, texts
 
 
-def _category(series: Any) -> str:
+def category(series: Any) -> str:
     """Categories have an order if pandas says so."""
     native = series.to_native()
     levels = [str(level) for level in getattr(getattr(native, "cat", None), "categories", [])]
@@ -283,7 +292,7 @@ def _category(series: Any) -> str:
     return "category"
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     # NaN, NaT and pandas.NA are not equal to themselves, or not to be asked.
     try:
         return value is None or bool(value != value)
@@ -291,7 +300,7 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def _text(value: Any, name: str) -> str:
+def text_of_cell(value: Any, name: str) -> str:
     if isinstance(value, (str, bool, int, float, np.generic)):
         return str(value)
     raise ValueError(f"column {name!r} has a value of the type {type(value).__name__}; a column holds numbers or texts")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from . import _core
-from ._data import Array
+from ._data import Array, ViewColumns, category, columns_as, is_missing, rows_of, text_of_cell
 from ._estimators import _Base, _Classifier, _Online, class_texts
 from ._targets import MKLRegressor, MKLSurvival, default_names, survival_target, survival_times
 
@@ -41,8 +41,13 @@ KERNELS, PRODUCT = 5e-8, 2e-10
 Column = str | int
 #: What is predicted: classes, numbers, or times from a column of times and one of events.
 Target = Column | tuple[Column, Column]
+#: What is no more than numbers.
+NUMBERS = ("number", "bool", "gap")
+#: Characters of distinct texts of a column by which a partition says what the column holds, and of a single one.
+EVIDENCE, LONGEST = 2**16, 2**11
 
-Values = tuple[Array, list[str] | None, npt.NDArray[Any]]
+#: What is in a partition: a table or an array, and what is predicted.
+Block = tuple[Any, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -59,24 +64,22 @@ class Stored:
         rows = "" if self.stop is None else f" [{self.start}:{self.stop}]"
         return f"{Path(self.path).name}{rows}"
 
-    def load(self) -> Values:
-        """Values, names of columns where there are any, and what is predicted."""
+    def load(self, kinds: Mapping[str, str | None]) -> Block:
+        """The rows and what is predicted. Columns of a kind that is known and no number are read as texts."""
         if self.path.endswith(".npy"):
             return self._array()
         import pandas as pd
 
+        texts = [name for name, kind in kinds.items() if kind != "number" and name not in self._columns()]
         if self.path.endswith(".parquet"):
-            import pyarrow.parquet as parquet
-
-            with parquet.ParquetFile(self.path) as file:
-                table = file.read_row_groups(range(self.start, self.stop or file.num_row_groups)).to_pandas()
+            table = self._parquet(texts)
         else:
-            table = pd.read_csv(self.path)
+            table = pd.read_csv(self.path, dtype=dict.fromkeys(texts, str))
         for column in self._columns():
             if column not in table.columns:
                 raise ValueError(f"{self.path}: there is no column {column!r} to predict; it has {list(table.columns)[:8]}")
         targets = [table[column] for column in self._columns()]
-        return of_table(self.name, table.drop(columns=self._columns()), self._targets(targets))
+        return table.drop(columns=self._columns()), np.asarray(self._targets(targets))
 
     def _columns(self) -> list[Column]:
         return list(self.target) if isinstance(self.target, tuple) else [self.target]
@@ -89,11 +92,25 @@ class Stored:
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
 
-    def _array(self) -> Values:
+    def _parquet(self, texts: list[str]) -> Any:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+
+        with parquet.ParquetFile(self.path) as file:
+            found = file.read_row_groups(range(self.start, self.stop or file.num_row_groups))
+        table = found.to_pandas(date_as_object=False)
+        for name in texts:
+            at = found.schema.get_field_index(name)
+            # pandas writes whole numbers as fractions where one is missing.
+            if at >= 0 and arrow.types.is_integer(found.schema.field(at).type):
+                table[name] = found.column(at).cast(arrow.string()).to_numpy()
+        return table
+
+    def _array(self) -> Block:
         values = np.load(self.path, mmap_mode="r")[self.start : self.stop]
         at = [int(column) % values.shape[1] for column in self._columns()]
         rest = np.delete(np.asarray(values, dtype=np.float64), at, axis=1)
-        return np.ascontiguousarray(rest), None, np.array(self._targets([values[:, column] for column in at]))
+        return np.ascontiguousarray(rest), np.array(self._targets([values[:, column] for column in at]))
 
 
 def stored(paths: Any, target: Target | None, rows: int) -> list[Stored]:
@@ -139,33 +156,119 @@ def _cut(path: str, target: Target | None, rows: int) -> Iterator[Stored]:
     yield Stored(path, target, start, len(sizes))
 
 
-def of_table(name: str, X: Any, y: Any, kind: str = "") -> Values:
-    """The values of a block: a DataFrame or an array, and what is predicted."""
-    names = None
-    if hasattr(X, "columns"):
-        names = [str(column) for column in X.columns]
-        bad = [str(column) for column, kind in X.dtypes.items() if not _is_number(kind)]
-        # A table without rows has columns of no kind.
-        if bad and len(X):
-            raise ValueError(
-                f"{name}: columns {bad[:5]} are not numbers; partitions are tables of numbers: leave them out, or encode them"
-            )
-    # What came over the network need not be aligned.
-    values: Array = np.require(np.asarray(X, dtype=np.float64), requirements=["C", "A"])
-    if values.ndim != 2:
-        raise ValueError(f"{name}: rows must be two-dimensional, got shape {values.shape}")
-    if kind == "times" and hasattr(y, "to_records"):
+def block_of(name: str, part: Sequence[Any], kinds: Mapping[str, str | None], target: str) -> Block:
+    """What a partition holds, to predict classes, numbers or times: read from its file, or as Dask gives it."""
+    X, y = part[0].load(kinds) if isinstance(part[0], Stored) else part[:2]
+    if target == "times" and hasattr(y, "to_records"):
         y = y.to_records(index=False)
-    return values, names, np.asarray(y)
+    y = np.asarray(y)
+    if not hasattr(X, "columns"):
+        # What came over the network need not be aligned.
+        X = np.require(np.asarray(X, dtype=np.float64), requirements=["C", "A"])
+        if X.ndim != 2:
+            raise ValueError(f"{name}: rows must be two-dimensional, got shape {X.shape}")
+    return X, y
 
 
-def _is_number(kind: Any) -> bool:
-    return getattr(kind, "kind", "O") in "biuf"
+def numbers_of(X: Any) -> tuple[Array, list[str] | None]:
+    """The values of a table of numbers, and the names of its columns where there are any."""
+    if not hasattr(X, "columns"):
+        return X, None
+    names = [str(column) for column in X.columns]
+    if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes):
+        return np.require(np.asarray(X, dtype=np.float64), requirements=["C", "A"]), names
+    # Numbers that may be missing have types of their own, and columns without any value none.
+    columns = [values for _, _, values in columns_as(X, dict.fromkeys(names, "number"))]
+    return np.ascontiguousarray(np.column_stack(columns)), names
 
 
-def values_of(name: str, part: Sequence[Any], kind: str) -> Values:
-    """What a partition holds: read from its file, or as Dask gives it."""
-    return part[0].load() if isinstance(part[0], Stored) else of_table(name, part[0], part[1], kind)
+@dataclass(frozen=True)
+class Held:
+    """What the values of a column say about its kind, in one partition."""
+
+    #: "number", "bool", "text", "gap" where there is no value, or a kind that the type of the column tells.
+    kind: str
+    #: Its distinct texts and how many rows hold each, as far as they were counted.
+    texts: dict[str, int]
+    n_rows: int
+
+
+def held(X: Any, kinds: Mapping[str, str]) -> list[Held]:
+    """What each column of a table holds; `kinds` are those that are told."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return [_held(frame.get_column(name), str(name), kinds.get(str(name))) for name in frame.columns]
+
+
+def _held(series: Any, name: str, told: str | None) -> Held:
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if told not in (None, "ordered"):
+        return Held(told, {}, len(series))
+    if dtype.is_numeric() and told is None:
+        values = series.cast(nw.Float64).fill_null(np.nan).to_numpy()
+        return Held("gap" if np.isnan(values).all() else "number", {}, len(series))
+    if dtype == nw.Boolean and told is None:
+        return Held("bool", *_counted(series, name))
+    if dtype in (nw.Date, nw.Datetime) and told is None:
+        return Held("gap" if series.is_null().all() else "date(ymd)", {}, len(series))
+    if dtype in (nw.Categorical, nw.Enum) and told is None:
+        return Held(category(series), {}, len(series))
+    texts, n_rows = _counted(series, name)
+    return Held("text" if texts else "gap", texts, n_rows)
+
+
+def _counted(series: Any, name: str) -> tuple[dict[str, int], int]:
+    """The distinct texts of a column, in the order in which they come, and in how many rows they were counted."""
+    texts: dict[str, int] = {}
+    size = 0
+    for at, value in enumerate(series.to_list()):
+        if is_missing(value):
+            continue
+        text = text_of_cell(value, name)[:LONGEST]
+        if text not in texts:
+            size += len(text)
+            if size > EVIDENCE:
+                return texts, at
+        texts[text] = texts.get(text, 0) + 1
+    return texts, len(series)
+
+
+def kind_of(name: str, told: str | None, found: Sequence[Held], parts: Sequence[str]) -> tuple[str | None, str | None]:
+    """The kind of a column in all partitions, and a remark; no kind if it is left out."""
+    kinds = [each.kind for each in found]
+    first = next((k for k, kind in enumerate(kinds) if kind != "gap"), 0)
+    plain = {"gap", "bool", "text" if "text" in kinds else "number"}
+    same = plain if kinds[first] in plain else {"gap", kinds[first]}
+    for number, kind in enumerate(kinds):
+        if kind not in same:
+            raise ValueError(
+                f"partition {number}, {parts[number]}: column {name!r} holds {_words(kind)}, in partition {first}, "
+                f"{parts[first]}, {_words(kinds[first])}; say what it is in all of them, such as kinds={{{name!r}: 'category'}}"
+            )
+    if "text" not in kinds:
+        kind = "number" if kinds[first] in ("gap", "bool", "number") else kinds[first]
+        return kind, None if kind == "number" else f"column {name!r} taken as {kind}"
+    texts: dict[str, int] = {}
+    for each in found:
+        for text, n in each.texts.items():
+            texts[text] = texts.get(text, 0) + n
+    try:
+        kind_found, why = _core.kind_of_texts(name, told, list(texts.items()), sum(each.n_rows for each in found))
+    except ValueError as error:
+        # The text that does not fit is quoted.
+        guilty = (k for k, each in enumerate(found) if any(f"'{text}'" in str(error) for text in each.texts))
+        at = next(guilty, None)
+        raise ValueError(str(error) if at is None else f"partition {at}, {parts[at]}: {error}") from None
+    if kind_found is None:
+        return None, f"column {name!r} left out: {why}"
+    return kind_found, f"column {name!r} taken as {kind_found}"
+
+
+def _words(kind: str) -> str:
+    return {"number": "numbers", "bool": "truth values", "text": "texts"}.get(kind, f"what is {kind}")
 
 
 @dataclass(frozen=True)
@@ -175,6 +278,9 @@ class Found:
     n_rows: int
     names: list[str] | None
     n_columns: int
+    #: What each column of a table holds; None for arrays.
+    held: list[Held] | None
+    n_bytes: int
     #: The classes; none where numbers are predicted.
     labels: npt.NDArray[Any] | None
     shape: tuple[int, ...]
@@ -190,11 +296,17 @@ class Goal:
     classes: npt.NDArray[Any] | None
     numbers: list[str]
     label: str | None
+    #: The kind of each column of a table that is not all numbers, None for those left out; None for numbers alone.
+    kinds: dict[str, str | None] | None = None
+    views: ViewColumns | None = None
 
 
-def _rows(name: str, values: Array, names: list[str] | None) -> _core.Rows:
+def rows_for(name: str, X: Any, goal: Goal) -> _core.Rows:
+    """The rows of a partition for the library, with the kinds that all partitions have."""
     try:
-        return _core.Rows.dense(values, names)
+        if goal.kinds is None:
+            return rows_of(*numbers_of(X), goal.views)
+        return _core.Rows.table(columns_as(X, goal.kinds))[0]
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
@@ -215,30 +327,38 @@ def _times(name: str, y: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[np.bool_]
         raise ValueError(f"{name}: {error}") from None
 
 
-def look(name: str, kind: str, *part: Any) -> Found:
-    """The first question to a partition."""
-    values, names, y = values_of(name, part, kind)
-    if len(values) != len(y):
-        raise ValueError(f"{name}: {len(values)} rows, but {len(y)} targets")
-    _rows(name, values, names)
+def look(name: str, target: str, kinds: Mapping[str, str], *part: Any) -> Found:
+    """The first question to a partition; `kinds` are those that are told."""
+    X, y = block_of(name, part, kinds, target)
+    if len(X) != len(y):
+        raise ValueError(f"{name}: {len(X)} rows, but {len(y)} targets")
+    names, found, n_bytes = None, None, getattr(X, "nbytes", 0)
+    if hasattr(X, "columns"):
+        names, n_bytes = [str(column) for column in X.columns], int(X.memory_usage(deep=True).sum())
+        try:
+            found = held(X, kinds)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    if found is None or all(each.kind in NUMBERS for each in found):
+        rows_for(name, X, Goal(target, None, [], None))
     labels, times = None, None
-    if kind == "times":
+    if target == "times":
         time, event = _times(name, y)
         bad, times = np.flatnonzero(~(np.isfinite(time) & (time >= 0))), np.unique(time[event])
-    elif kind == "numbers":
+    elif target == "numbers":
         bad = np.flatnonzero(~np.isfinite(np.asarray(y, dtype=np.float64).reshape(len(y), -1)).all(axis=1))
     else:
         bad = np.flatnonzero(_missing(y))
         labels = np.unique(y) if len(bad) == 0 else None
     if len(bad):
         raise ValueError(f"{name}: the target of row {bad[0]} is {y[bad[0]]}; remove the row, or fill it in")
-    return Found(len(values), names, values.shape[1], labels, y.shape[1:], times)
+    return Found(len(X), names, X.shape[1], found, n_bytes, labels, y.shape[1:], times)
 
 
 def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, threads: int, *part: Any) -> bytes:
     """What a partition answers to a question of the training, wherever that is."""
-    values, names, y = values_of(name, part, goal.kind)
-    rows = _rows(name, values, names)
+    X, y = block_of(name, part, goal.kinds or {}, goal.kind)
+    rows = rows_for(name, X, goal)
     given: dict[str, Any] = {}
     if goal.kind == "times":
         given["times"] = _times(name, y)
@@ -255,10 +375,11 @@ def answer(setup: bytes, request: bytes, number: int, name: str, goal: Goal, thr
 
 def learn(state: bytes, number: int, name: str, goal: Goal, *part: Any) -> bytes:
     """A learner of rows, after those of one more partition."""
-    values, names, found = values_of(name, part, goal.kind)
-    if len(values) == 0:
+    table, found = block_of(name, part, {}, goal.kind)
+    if len(table) == 0:
         return state
     learner = pickle.loads(state)
+    values, names = numbers_of(table)
     X: Any = values
     y: Any = found
     if names is not None:
@@ -327,8 +448,10 @@ class Training:
     def __init__(self, estimator: Any, parts: Sequence[tuple[Any, ...]], names: Sequence[str], engine: Engine) -> None:
         if not isinstance(estimator, (_Classifier, MKLRegressor, MKLSurvival)):
             raise TypeError(f"partitions train MKLClassifier, MKLRegressor and MKLSurvival, got {type(estimator).__name__}")
-        if estimator.views is not None or getattr(estimator, "kinds", None) or estimator.kernels == "precomputed":
-            raise ValueError("partitions are plain tables of numbers; leave out views, kinds and precomputed kernels")
+        if estimator.kernels == "precomputed":
+            raise ValueError("precomputed kernels are between all rows, which no partition has; leave them out")
+        if isinstance(estimator, _Online) and (estimator.views is not None or getattr(estimator, "kinds", None)):
+            raise ValueError("partitions of a stream are plain tables of numbers; leave out views and kinds")
         self.estimator, self.parts, self.names, self.engine = estimator, parts, names, engine
         self.threads = estimator._threads()
         self.seconds: list[float] = []
@@ -336,17 +459,19 @@ class Training:
 
     def run(self, label: str | None, targets: list[str] | None, told: bool, checkpoint: Path | None = None) -> Any:
         """Trains the estimator; `told` says whether short passes are worth a warning."""
-        estimator, kind = self.estimator, kind_of(self.estimator)
+        estimator, kind = self.estimator, target_of(self.estimator)
         plan = estimator._plan()
         is_stream = isinstance(estimator, _Online)
         if is_stream and checkpoint is not None:
             raise ValueError("learners of streams have no checkpoint on partitions; leave it out")
-        calls = [(name, kind, *part) for name, part in zip(self.names, self.parts, strict=True)]
+        told_kinds = dict(getattr(estimator, "kinds", None) or {})
+        calls = [(name, kind, told_kinds, *part) for name, part in zip(self.names, self.parts, strict=True)]
         found = self._with_rows(list(self.engine.each(look, calls, self.names)))
         self._check(found, None if is_stream else plan)
+        kinds = self._kinds(found, told_kinds, is_stream)
         shape = found[0].shape
         names = targets or default_names(np.empty((0, *(shape or (1,)))))
-        self.goal = Goal(kind, _classes(found) if kind == "classes" else None, names, label)
+        self.goal = Goal(kind, _classes(found) if kind == "classes" else None, names, label, kinds, estimator.views)
         if is_stream:
             return self._stream(told)
         tell = None
@@ -373,6 +498,35 @@ class Training:
             raise ValueError("no partition has rows; give at least two")
         self.parts, self.names = [self.parts[k] for k in kept], [self.names[k] for k in kept]
         return [found[k] for k in kept]
+
+    def _kinds(self, found: list[Found], told: Mapping[str, str], is_stream: bool) -> dict[str, str | None] | None:
+        """The kind of each column, the same in all partitions; None if all are numbers."""
+        if found[0].held is None or found[0].names is None:
+            if told:
+                raise ValueError("kinds are for tables with named columns; give files with a header, or a Dask DataFrame")
+            return None
+        names = found[0].names
+        columns = list(zip(*(part.held or [] for part in found), strict=True))
+        unknown = [name for name in told if name not in names]
+        if unknown:
+            raise ValueError(f"kinds names columns {unknown} that the partitions do not have; their columns are {names[:10]}")
+        for k, part in enumerate(self.names if is_stream else []):
+            bad = [name for name, each in zip(names, columns, strict=True) if each[k].kind not in NUMBERS]
+            if bad:
+                raise ValueError(
+                    f"{part}: columns {bad[:5]} are not numbers; partitions of a stream are tables of numbers: leave them out, "
+                    "or encode them"
+                )
+        if all(each.kind in NUMBERS for column in columns for each in column):
+            return None
+        if self.estimator.views is not None:
+            raise ValueError("views are for tables of numbers; the partitions have columns of other kinds")
+        kinds, notes = dict[str, str | None](), []
+        for name, column in zip(names, columns, strict=True):
+            kinds[name], note = kind_of(name, told.get(name), column, self.names)
+            notes += [note] if note else []
+        self.estimator._told_columns(notes)
+        return kinds
 
     def _stream(self, told: bool) -> Any:
         """Goes through the rows once, in the order of partitions."""
@@ -404,8 +558,9 @@ class Training:
         for number, (part, name) in enumerate(zip(found, self.names, strict=True)):
             if (part.n_columns, part.names) != (found[0].n_columns, found[0].names):
                 raise ValueError(f"partition {number}, {name}, has other columns than the first, {self.names[0]}")
-            values = 3 * part.n_rows * part.n_columns + BLOCKS * BLOCK * width + 2 * width * width + risks
-            self.engine.allow(8 * values, f"partition {number}, {name}, of {part.n_rows} rows")
+            values = BLOCKS * BLOCK * width + 2 * width * width + risks
+            need = 3 * max(part.n_bytes, 8 * part.n_rows * part.n_columns) + 8 * values
+            self.engine.allow(need, f"partition {number}, {name}, of {part.n_rows} rows")
         most = max(part.n_rows for part in found)
         self.engine.expect(most * (landmarks * KERNELS + width * width * PRODUCT))
 
@@ -430,7 +585,7 @@ class Training:
         estimator.n_features_in_ = first.n_columns
         if first.names is not None:
             estimator.feature_names_in_ = np.array(first.names, dtype=object)
-        estimator._mixed = False
+        estimator._mixed = self.goal.kinds is not None
         if isinstance(estimator, _Classifier):
             assert self.goal.classes is not None
             estimator.classes_ = self.goal.classes
@@ -439,7 +594,7 @@ class Training:
         estimator.model_ = model
 
 
-def kind_of(estimator: Any) -> str:
+def target_of(estimator: Any) -> str:
     """What it predicts."""
     if isinstance(estimator, MKLSurvival):
         return "times"

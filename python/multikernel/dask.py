@@ -21,7 +21,7 @@ import numpy as np
 from . import _core
 from ._data import is_collection
 from ._estimators import MKLClassifier
-from ._partitions import ROWS, Engine, Here, Training, kind_of, stored
+from ._partitions import ROWS, Engine, Here, Training, target_of, stored
 from ._spread import AHEAD, RETRIES, Part, in_turn, late, run_part
 from ._targets import target_names
 
@@ -218,7 +218,9 @@ def train(
     Parameters
     ----------
     data : path, pattern, list of paths, Dask DataFrame or Dask array
-        Tables of numbers; NaN is a missing value. Files are Parquet, npy or CSV, and have the same name for every worker.
+        Tables with columns of any kind, or arrays of numbers; NaN is a missing value. A column is of one kind in all partitions:
+        found from all of them, or as the estimator's `kinds` says. Files are Parquet, npy or CSV, and have the same name for
+        every worker.
     y : str, int, pair of these, Dask Series, Dask DataFrame or Dask array
         What is predicted: a column of the files (its position for npy, the last if none is given), or a collection with
         the partitions of `data`. For times to an event two columns, of times and of events (1 or 0, True or False); of a
@@ -257,7 +259,7 @@ def train(
     # Workers are looked at before any has work.
     engine: Engine = Here() if client is None else Cluster(client, timeout)
     label, targets = None, None
-    of_times = kind_of(estimator) == "times"
+    of_times = target_of(estimator) == "times"
     if is_collection(data):
         parts, names = _blocks(data, y, client)
         # The name of an array is that of its graph, which may be another in the next run.

@@ -1,6 +1,7 @@
 """Training on partitions: the same model as in one process, whoever dies, and never a hang."""
 
 import os
+import re
 import threading
 
 import multikernel as mk
@@ -194,7 +195,7 @@ def test_times_that_are_none_are_named(study, tmp_path):
         (mk.MKLClassifier("average"), "no sum over rows.*evidence, .*svimkl, mklr.* can"),
         (classifier(**{"lambda": "auto"}), "choose it on a sample"),
         (mk.MKLClassifier("mklr", "linear centred"), "depends on all training rows"),
-        (mk.MKLClassifier("mklr", views={"v": slice(0, 2)}), "leave out views"),
+        (mk.MKLClassifier("mklr", "precomputed"), "precomputed kernels are between all rows"),
     ],
 )
 def test_what_cannot_be_summed_is_refused(tables, estimator, message):
@@ -207,9 +208,6 @@ def test_bad_files_are_named(tables, tmp_path):
         train([tmp_path / "gone.csv"], "way", classifier())
     with pytest.raises(ValueError, match=r"rows-0\.csv: there is no column 'nay'"):
         train(f"{tables}/*.csv", "nay", classifier())
-    (tmp_path / "words.csv").write_text("a,b,way\n1,red,x\n2,blue,y\n")
-    with pytest.raises(ValueError, match=r"words\.csv: columns \['b'\] are not numbers"):
-        train(tmp_path / "words.csv", "way", classifier())
     with pytest.raises(ValueError, match=r"partition 1, words\.csv, has other columns"):
         (tmp_path / "words.csv").write_text("a,d,way\n1,2,x\n2,3,y\n")
         train([tables / "rows-0.csv", tmp_path / "words.csv"], "way", classifier())
@@ -301,7 +299,207 @@ def test_checkpoints_of_streams_are_refused(tables, tmp_path):
         train(f"{tables}/*.csv", "way", learner(), checkpoint=tmp_path / "run")
 
 
+WORDS = [["well", "fine", "calm"], ["fever", "cough", "pain"]]
+
+
+def patients(n=150):
+    """A table of every kind; words and categories together tell who is sick."""
+    rng = np.random.default_rng(3)
+    sick = rng.integers(0, 2, n)
+    table = pd.DataFrame(
+        {
+            "age": np.round(rng.normal(40, 10, n), 3),
+            # Some cities are in some partitions only.
+            "city": [f"town{rng.integers(3) + i // 40}" for i in range(n)],
+            "sex": pd.Categorical(rng.choice(["f", "m"], n)),
+            "grade": pd.Categorical(rng.choice(["low", "mid", "high"], n), categories=["low", "mid", "high"], ordered=True),
+            "day": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
+            "smoker": rng.choice(["yes", "no"], n),
+            "note": [f"patient says {rng.choice(WORDS[s])} and {rng.choice(WORDS[s])} at {i % 17}" for i, s in enumerate(sick)],
+            "code": [f"P{i:04}" for i in range(n)],
+        }
+    )
+    table.loc[::9, "age"] = np.nan
+    table.loc[::11, "city"] = None
+    return table, np.where(sick == 1, "sick", "well")
+
+
+#: Without the columns that say nothing.
+KINDS = {
+    "age": "number",
+    "city": "category",
+    "sex": "category",
+    "grade": "ordered(low<mid<high)",
+    "day": "date(ymd)",
+    "smoker": "yesno",
+    "note": "text",
+}
+
+
+def of_kinds(bank="gaussian(1) on numbers, overlap, linear on words(note)", **params):
+    return mk.MKLClassifier("mklr", bank, kinds={"grade": "ordered(low<mid<high)"}, params={**SETTINGS, **params})
+
+
+@pytest.fixture(scope="module")
+def of_patients(tmp_path_factory):
+    """The same rows as CSV and as Parquet, in partitions of 50."""
+    folder, (table, y) = tmp_path_factory.mktemp("patients"), patients()
+    table = table.assign(state=y)
+    for k in range(3):
+        table[50 * k : 50 * (k + 1)].to_csv(folder / f"rows-{k}.csv", index=False)
+    table.to_parquet(folder / "rows.parquet", row_group_size=50)
+    return folder
+
+
+def test_tables_of_every_kind_are_those_of_a_fit_on_all_rows(of_patients, tmp_path):
+    table, y = patients()
+    # All rows are landmarks, so that both have the same; the optimum is unique.
+    params = {"landmarks": 0, "iterations": 1000, "tol": 1e-12}
+    with pytest.warns(UserWarning, match="column 'code' left out: all its texts differ"):
+        found = train(f"{of_patients}/*.csv", "state", of_kinds(**params))
+    whole = of_kinds(**params).fit(table, y)
+    assert found.kinds_ == whole.kinds_ == KINDS
+    a, b = found.decision_function(table), whole.decision_function(table)
+    assert np.abs(a - b).max() < 1e-3 * np.abs(b).max()
+    assert found.score(table, y) > 0.95 and list(found.feature_names_in_) == list(table.columns)
+    found.save(tmp_path / "model")
+    assert (mk.load(tmp_path / "model").predict(table[list(KINDS)]) == found.predict(table)).all()
+    with pytest.warns(UserWarning, match="level that no training row has, 'Atlantis'"):
+        found.predict(table.assign(city="Atlantis"))
+    # One partition that is all rows.
+    alone = train(of_patients / "rows.parquet", "state", of_kinds(**params))
+    c = alone.decision_function(table)
+    assert alone.kinds_ == KINDS and np.abs(c - b).max() < 1e-3 * np.abs(b).max()
+
+
+def test_default_banks_of_other_kinds_are_those_of_a_fit(of_patients):
+    table, y = patients()
+    found = train(of_patients / "rows.parquet", "state", of_kinds(None), rows=50)
+    whole = of_kinds(None).fit(table, y)
+
+    # Widths are medians of rows scaled by sums in another order.
+    def rounded(kernels):
+        return [re.sub(r"\d+\.\d+", lambda width: f"{float(width[0]):.12g}", kernel) for kernel in kernels]
+
+    assert rounded(found.kernels_) == rounded(whole.kernels_) and "linear on words(note)" in found.kernels_
+
+
+def test_formats_of_tables_of_every_kind_have_the_same_model(of_patients):
+    files = train(f"{of_patients}/*.csv", "state", of_kinds())
+    parquet = train(of_patients / "rows.parquet", "state", of_kinds(), rows=50)
+    assert files.model_.to_bytes() == parquet.model_.to_bytes()
+
+
+def test_numbers_are_predicted_from_other_kinds(of_patients):
+    table, _ = patients()
+    y = table.pop("age").fillna(40)
+    columns = ["city", "sex", "note"]
+    frames = pytest.importorskip("dask.dataframe")
+    rows = frames.from_pandas(table[columns].assign(age=y), npartitions=3)
+    params = {"landmarks": 0, "tol": 1e-12}
+    made = [mk.MKLRegressor("mklr", "overlap, linear on words(note)", params=params) for _ in range(2)]
+    found = train(rows[columns], rows["age"], made[0]).predict(table[columns])
+    whole = made[1].fit(table[columns], y).predict(table[columns])
+    assert np.abs(found - whole).max() < 1e-3 * np.abs(whole).max()
+
+
+def write(folder, name, columns):
+    pd.DataFrame(columns).to_csv(folder / name, index=False)
+    return folder / name
+
+
+def test_kinds_are_those_of_all_partitions(tmp_path):
+    way = ["x", "y"] * 10
+    words = ["red", "blue", "green", "red"] * 5
+    numbers = write(tmp_path, "numbers.csv", {"a": range(20), "b": range(20), "way": way})
+    texts = write(tmp_path, "texts.csv", {"a": range(20), "b": words, "way": way})
+    told = r"partition 1, texts\.csv: column 'b' holds texts, in partition 0, numbers\.csv, numbers; .* kinds=\{'b': 'category'\}"
+    with pytest.raises(ValueError, match=told):
+        train([numbers, texts], "way", classifier())
+    made = mk.MKLClassifier("mklr", "gaussian(1), overlap", kinds={"b": "category"}, params=SETTINGS)
+    assert train([numbers, texts], "way", made).kinds_ == {"a": "number", "b": "category"}
+    with pytest.raises(ValueError, match=r"numbers\.csv: column 'b': '0' is no date"):
+        train([numbers, texts], "way", mk.MKLClassifier("mklr", kinds={"b": "date"}))
+    with pytest.raises(ValueError, match=r"kinds names columns \['z'\]"):
+        train([texts], "way", mk.MKLClassifier("mklr", kinds={"z": "category"}))
+    with pytest.raises(ValueError, match=r"partition 1, late\.csv: column 'b': 'soon' is no date, though others are"):
+        days = [f"2021-02-{1 + k:02}" for k in range(20)]
+        first = write(tmp_path, "days.csv", {"b": days, "way": way})
+        train([first, write(tmp_path, "late.csv", {"b": ["soon", *days[1:]], "way": way})], "way", classifier())
+    # More than is looked at to find the kind.
+    long = [f"{k} " + "many words of a long text " * 8000 for k in range(20)]
+    found = train([write(tmp_path, "long.csv", {"a": range(20), "b": long, "way": way})], "way", classifier())
+    assert found.kinds_ == {"a": "number", "b": "text"}
+    # The same in every row of a partition, not of all; nothing in another; truth values in some.
+    parts = [
+        write(tmp_path, "one.csv", {"a": range(20), "b": ["red"] * 20, "c": [True, False] * 10, "d": [None] * 20, "way": way}),
+        write(tmp_path, "two.csv", {"a": range(20), "b": words, "c": ["yes", None] * 10, "d": range(20), "way": way}),
+        write(tmp_path, "gap.csv", {"a": range(20), "b": [None] * 20, "c": [None] * 20, "d": [None] * 20, "way": way}),
+    ]
+    found = train(parts, "way", classifier())
+    assert found.kinds_ == {"a": "number", "b": "category", "c": "yesno", "d": "number"}
+    frames = pytest.importorskip("dask.dataframe")
+    other = [pd.Categorical(["lo", "hi"] * 5, categories=levels, ordered=True) for levels in (["lo", "hi"], ["hi", "lo"])]
+    rows = frames.from_map(lambda cat: pd.DataFrame({"a": range(10), "b": cat, "way": ["x", "y"] * 5}), other)
+    with pytest.raises(ValueError, match=r"partition 1, block 1: column 'b' holds what is ordered\(hi<lo\), in partition 0"):
+        train(rows[["a", "b"]], rows["way"], classifier())
+
+
+def test_whole_numbers_told_to_be_categories_have_the_same_levels_in_all_partitions(tmp_path):
+    codes = pd.array([*[1, 2, 3] * 10, *[3, None, 1] * 10], dtype="Int64")
+    table = pd.DataFrame({"a": np.arange(60) % 7.0, "b": codes, "way": ["x", "y"] * 30})
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=30)
+    for k in range(2):
+        table[30 * k : 30 * (k + 1)].to_csv(tmp_path / f"rows-{k}.csv", index=False)
+    made = [mk.MKLClassifier("mklr", "gaussian(1), overlap", kinds={"b": "category"}, params=SETTINGS) for _ in range(2)]
+    found = train(tmp_path / "rows.parquet", "way", made[0], rows=30)
+    assert found.model_.to_bytes() == train(f"{tmp_path}/*.csv", "way", made[1]).model_.to_bytes()
+
+
+def test_numbers_that_may_be_missing_are_numbers():
+    frames = pytest.importorskip("dask.dataframe")
+    table = pd.DataFrame(
+        {"a": pd.array([*range(29), None], dtype="Int64"), "b": np.arange(30) % 7.0, "way": ["x", "y", "y"] * 10}
+    )
+    rows = frames.from_pandas(table, npartitions=2)
+    found = train(rows[["a", "b"]], rows["way"], classifier())
+    plain = table[["a", "b"]].astype(float)
+    again = train(*(frames.from_pandas(part, npartitions=2) for part in (plain, table["way"])), classifier())
+    assert found.kinds_ == {"a": "number", "b": "number"}
+    assert found.model_.to_bytes() == again.model_.to_bytes()
+
+
+def test_views_are_those_of_a_fit_on_all_rows(rows, tmp_path):
+    X, y = rows[0][:150].copy(), rows[1][:150]
+    X[3::10, :2] = np.nan
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table.assign(way=y).to_parquet(tmp_path / "rows.parquet", row_group_size=50)
+    views = {"right": ["c"], "left": ["a", "b"]}
+    params = {"tol": 1e-12}
+    made = [mk.MKLClassifier("mklr", "gaussian(1, 4) each view, linear on left", views=views, params=params) for _ in range(2)]
+    found = train(tmp_path / "rows.parquet", "way", made[0], rows=50).decision_function(table)
+    whole = made[1].fit(table, y).decision_function(table)
+    assert np.abs(found - whole).max() < 1e-3 * np.abs(whole).max()
+    assert made[0].model_.views == made[1].model_.views
+    with pytest.raises(ValueError, match="views are for tables of numbers"):
+        table.assign(way=y, d="x").to_parquet(tmp_path / "rows.parquet")
+        train(tmp_path / "rows.parquet", "way", made[0])
+
+
 distributed = pytest.importorskip("distributed")
+
+
+def test_tables_of_every_kind_have_the_bits_of_one_process(client, of_patients):
+    frames = pytest.importorskip("dask.dataframe")
+    client.wait_for_workers(2, timeout=60)
+    found = train(of_patients / "rows.parquet", "state", of_kinds(), rows=50, client=client, timeout=120)
+    assert found.model_.to_bytes() == train(of_patients / "rows.parquet", "state", of_kinds(), rows=50).model_.to_bytes()
+    table, y = patients()
+    rows = frames.from_pandas(table.assign(state=y), npartitions=3)
+    blocks = rows[list(table.columns)], rows["state"]
+    on_cluster, alone = train(*blocks, of_kinds(), client=client, timeout=120), train(*blocks, of_kinds())
+    assert on_cluster.model_.to_bytes() == alone.model_.to_bytes()
+    assert on_cluster.kinds_ == KINDS and on_cluster.score(table, y) > 0.9
 
 
 @pytest.mark.parametrize("n_killed", [0, 1, 2])

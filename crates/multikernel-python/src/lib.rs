@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use super::plan::{Plan, fit};
     #[pymodule_export]
-    use super::rows::Rows;
+    use super::rows::{Rows, kind_of_texts};
 
     use super::*;
 

@@ -163,6 +163,22 @@ impl Rows {
     }
 }
 
+/// What a column of texts holds, by its distinct texts and how many rows hold each, or why it is left out.
+#[pyfunction]
+#[pyo3(signature = (name, told, texts, n_rows))]
+pub(crate) fn kind_of_texts(
+    name: &str,
+    told: Option<&str>,
+    texts: Vec<(String, usize)>,
+    n_rows: usize,
+) -> PyResult<(Option<String>, Option<String>)> {
+    let told = told.map(str::parse).transpose().map_err(raise)?;
+    match multikernel::data::kind_of_texts(name, told, &texts, n_rows).map_err(raise)? {
+        Ok(told) => Ok((Some(told.to_string()), None)),
+        Err(why) => Ok((None, Some(why))),
+    }
+}
+
 /// The text of each row's class.
 pub(crate) fn texts(classes: &[String], codes: &[i64]) -> PyResult<Vec<String>> {
     let text = |&code: &i64| usize::try_from(code).ok().and_then(|code| classes.get(code)).cloned();

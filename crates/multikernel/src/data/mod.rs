@@ -24,16 +24,16 @@ mod table;
 
 pub use crate::features::{Features, Sparse};
 pub use join::{ViewSource, labelled, read_views, read_with_labels};
-pub(crate) use prepare::{ColumnStatistics, ln_1p};
+pub(crate) use prepare::{ColumnStatistics, Letters, NumberColumns, Seen, Wanted, ln_1p};
 pub use prepare::{Encoded, EncodedLayout, Encoding, LogChoice, Period, Preprocessor, Recipe, Scale, Scaler};
 pub use read::{
-    Batch, Column, Decimal, FeatureSet, FeatureSets, Format, MissingLabels, OnError, ReadOptions, RowStream, read,
-    read_from, read_matrix, samples_of_columns,
+    Batch, Column, Decimal, FeatureSet, FeatureSets, Format, MissingLabels, OnError, ReadOptions, RowStream,
+    kind_of_texts, read, read_from, read_matrix, samples_of_columns,
 };
 pub use sets::{BundledSet, bundled, bundled_sets, circles, load, moons, separable};
 pub(crate) use split::MAX_REPEATS;
 pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};
-pub(crate) use table::Standard;
+pub(crate) use table::{Coding, Standard};
 pub use table::{
     ColumnNote, Dataset, Expect, Gram, Kind, Labels, Numbers, Presence, Samples, Table, Target, TargetKind, Times,
     ToldKind, View, group_columns, is_numbered,

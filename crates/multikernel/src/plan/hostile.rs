@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use crate::data::{Dataset, Labels, Numbers, Samples, Times, bundled};
+use crate::data::{Column, Dataset, Labels, Numbers, Samples, Times, View, bundled, samples_of_columns};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::evaluate::{Protocol, SplitEvaluation};
@@ -385,4 +385,38 @@ fn mutated_messages_of_partitions_are_refused_or_answered() {
         }
     }
     faults.none(6 * runs);
+}
+
+/// A table that is not all numbers, with views.
+fn mixed_set() -> Dataset {
+    let text = |of: &dyn Fn(usize) -> String| Column::Text((0..24).map(|i| Some(of(i))).collect());
+    let columns = vec![
+        ("age".to_string(), Column::Number((0..24).map(|i| if i == 5 { f64::NAN } else { i as f64 }).collect())),
+        ("sex".to_string(), text(&|i| ["f", "m", "d"][i % 3].into())),
+        ("day".to_string(), text(&|i| format!("2021-02-{:02}", 1 + i))),
+        ("note".to_string(), text(&|i| format!("a note of five words{} and{}", i % 5, i))),
+        ("dna".to_string(), text(&|i| format!("ACGTACGTACG{}", ["A", "CG", "T"][i % 3]))),
+    ];
+    let samples = samples_of_columns(columns).unwrap().0;
+    let views = vec![View { name: "one".into(), columns: 0..2 }, View { name: "two".into(), columns: 2..5 }];
+    let labels = Labels::new(&(0..24).map(|i| ["a", "b"][i % 2]).collect::<Vec<_>>()).unwrap();
+    Dataset::new("mixed", samples.with_views(views).unwrap(), labels).unwrap()
+}
+
+#[test]
+fn mutated_messages_about_other_kinds_are_refused_or_answered() {
+    let (runs, first, pool) = (number("HOSTILE_RUNS", 200), number("HOSTILE_SEED", 0), Pool::new(1).unwrap());
+    let (mut faults, data) = (Faults::default(), mixed_set());
+    let bank = "gaussian(1) each view, clinical, overlap, linear on words(note), mismatch(2, 1) on [dna], \
+                gaussian(1) on period(day; week)";
+    let plan = Plan::new("mklr").unwrap().kernels(bank).unwrap();
+    let plan = plan.set("landmarks", "4").unwrap().set("iterations", "3").unwrap();
+    for seed in first..first + 2 * runs {
+        let halves = vec![data.select(&(0..12).collect::<Vec<_>>()), data.select(&(12..24).collect::<Vec<_>>())];
+        let at = ((seed / 2 % 5) as usize, seed % 2 == 0);
+        let mut changing = Changing { halves, pool: &pool, rng: Rng::new(seed, 43), at, asked: 0 };
+        let mut train = || plan.train_partitions("rows", &mut changing, &mut Session::new(&pool, &mut Silent));
+        faults.watch(|| format!("mixed HOSTILE_SEED={seed}"), || drop(train()));
+    }
+    faults.none(2 * runs);
 }

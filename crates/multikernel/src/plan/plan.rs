@@ -360,6 +360,10 @@ impl Plan {
         &self.recipe
     }
 
+    pub(super) fn own_missing(&self) -> Missing {
+        self.missing
+    }
+
     pub(super) fn method(&self) -> &dyn AnyMethod {
         self.params.method()
     }

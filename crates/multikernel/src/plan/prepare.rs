@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::model::Kept;
 use super::session::Session;
 use super::views::{Missing, Part, Places, presence};
-use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples, Target};
+use crate::data::{Dataset, Encoded, Preprocessor, Presence, Recipe, Samples, Target};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Columns, Kernel, KernelBank, Layout};
@@ -36,10 +36,19 @@ impl Preparation {
         same_rows && (wanted.needs == Needs::Rows || same_kernels && stored)
     }
 
-    /// Preprocessing learned on these rows. Methods that work on rows need them dense.
+    /// Preprocessing learned on these rows.
     pub(super) fn preprocessor(&self, samples: &Samples) -> Result<Preprocessor> {
-        let encoded = self.bank.as_ref().map_or(Ok(vec![]), |bank| bank.encoded(samples))?;
-        Preprocessor::fit_samples(&self.recipe, samples, &encoded, self.needs == Needs::Rows)
+        Preprocessor::fit_samples(&self.recipe, samples, &self.encoded(samples)?, self.is_dense())
+    }
+
+    /// The features that kernels need besides the columns of these rows.
+    pub(super) fn encoded(&self, samples: &Samples) -> Result<Vec<Encoded>> {
+        self.bank.as_ref().map_or(Ok(vec![]), |bank| bank.encoded(samples))
+    }
+
+    /// Methods that work on rows need them dense.
+    pub(super) fn is_dense(&self) -> bool {
+        self.needs == Needs::Rows
     }
 
     /// The kernels on these rows, not yet computed.
@@ -140,24 +149,32 @@ impl<'a> Prepared<'a> {
     ) -> Result<Prepared<'a>> {
         let start = Instant::now();
         let rows = preprocessor.apply_samples(&drawn.samples)?;
-        let points = Points::from(&rows.select_rows(chosen));
+        let all = presence(&drawn.samples, preparation.missing)?;
+        let presence = all.as_ref().map(|presence| presence.select(chosen));
+        let mut points = Points::from(&rows.select_rows(chosen)).with_units(preprocessor.units())?;
+        let places = Places::of(&preprocessor);
         let (mut kernels, mut sets, mut alternatives, mut stack) = (vec![], vec![], vec![], None);
         if let Some(bank) = &preparation.bank {
-            let resolved = bank.resolve_named(&layout(&preprocessor, &[]), &rows)?;
+            let present = present(&rows, &preprocessor, all.as_ref());
+            let resolved = bank.resolve_named(&layout(&preprocessor, &[]), &present)?;
             resolved.notes.iter().for_each(|note| session.observer.note(note));
             (kernels, sets, alternatives) = (resolved.kernels, resolved.sets, resolved.alternatives);
+            if let Some(presence) = &presence {
+                points = points.with_presence(presence, preprocessor.views(), &kernels)?;
+            }
             stack = Some(build(&preparation, &points, &kernels, session)?);
         }
+        let views = places.kernels_of_views(&kernels);
         let seconds = start.elapsed().as_secs_f64();
         Ok(Prepared {
             data: Cow::Owned(drawn.select(chosen)),
             preparation,
             preprocessor,
             points,
-            presence: None,
+            presence,
             kernels,
             sets,
-            views: vec![],
+            views,
             alternatives,
             stack,
             scale_seconds: 0.0,
@@ -252,15 +269,19 @@ fn present<'f>(rows: &'f Features, preprocessor: &Preprocessor, presence: Option
     Cow::Owned(table.into())
 }
 
-fn complete_rows(data: &Dataset, missing: Missing) -> Result<Cow<'_, Dataset>> {
+/// The rows that have all views, if some do not and are left out.
+pub(super) fn those_complete(samples: &Samples, missing: Missing) -> Option<Vec<usize>> {
     let presence = match missing {
-        Missing::Drop => Presence::of(data.samples.features(), data.samples.views()),
+        Missing::Drop => Presence::of(samples.features(), samples.views()),
         _ => None,
-    };
-    let Some(presence) = presence else { return Ok(Cow::Borrowed(data)) };
-    let complete: Vec<usize> = (0..presence.n_rows()).filter(|&i| presence.is_complete(i)).collect();
+    }?;
+    Some((0..presence.n_rows()).filter(|&i| presence.is_complete(i)).collect())
+}
+
+fn complete_rows(data: &Dataset, missing: Missing) -> Result<Cow<'_, Dataset>> {
+    let Some(complete) = those_complete(&data.samples, missing) else { return Ok(Cow::Borrowed(data)) };
     if complete.is_empty() {
-        let n = presence.n_rows();
+        let n = data.samples.n_samples();
         return Err(Error::param("missing", format!("drop leaves none of {n} rows: each lacks a view; use skip")));
     }
     Ok(Cow::Owned(data.select(&complete)))

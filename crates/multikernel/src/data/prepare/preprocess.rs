@@ -1,8 +1,9 @@
 //! Preprocessing of features before kernels see them, learned on training rows alone.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
-use super::encode::{Encoded, EncodedLayout, Encoder, numbers_of, views_among};
+use super::encode::{Encoded, EncodedLayout, Encoder, Seen, Wanted, numbers_of, views_among};
 use super::log::ln_1p;
 use super::scale::{Scaler, moments, sparse_moments};
 use crate::data::table::words::{list, quoted};
@@ -106,9 +107,41 @@ impl Recipe {
         logarithm(rows, &self.log.columns(rows.n_cols(), views)?, names).map(|_| ())
     }
 
-    /// The rows after its first step, the logarithm; without views.
-    pub(crate) fn logged(&self, rows: &Features, names: &[String]) -> Result<Features> {
-        logarithm(rows, &self.log.columns(rows.n_cols(), &[])?, names)
+    /// The numbers after its first step, the logarithm.
+    pub(crate) fn logged(&self, numbers: &NumberColumns<'_>) -> Result<Features> {
+        let log = self.log.columns(numbers.names.len(), &numbers.views)?;
+        logarithm(&numbers.rows, &log, &numbers.names)
+    }
+}
+
+/// The columns of a table that are numbers.
+pub(crate) struct NumberColumns<'a> {
+    pub(crate) rows: Cow<'a, Features>,
+    pub(crate) names: Vec<String>,
+    /// The views of the table as ranges among these columns.
+    pub(crate) views: Vec<View>,
+}
+
+impl NumberColumns<'_> {
+    pub(crate) fn of(samples: &Samples) -> NumberColumns<'_> {
+        if samples.is_numeric() {
+            let rows = Cow::Borrowed(samples.features());
+            return NumberColumns { rows, names: samples.names().to_vec(), views: samples.views().to_vec() };
+        }
+        let at = numbers_of(samples);
+        NumberColumns {
+            rows: Cow::Owned(samples.features().select_cols(&at)),
+            names: at.iter().map(|&j| samples.names()[j].clone()).collect(),
+            views: views_among(samples.views(), &at),
+        }
+    }
+
+    /// How many rows lack each view entirely.
+    pub(crate) fn absent(&self) -> Vec<usize> {
+        match Presence::of(&self.rows, &self.views).filter(|_| !self.views.is_empty()) {
+            Some(presence) => (0..self.views.len()).map(|v| presence.n_rows() - presence.count(v)).collect(),
+            None => vec![0; self.views.len()],
+        }
     }
 }
 
@@ -196,10 +229,22 @@ impl Preprocessor {
         Ok(Preprocessor { incoming, log, kept, names: names_kept, views: views_kept, fill, scaler, notes, encoder })
     }
 
-    /// [`Preprocessor::fit`] from the statistics of columns without views, which were summed up elsewhere over rows that
-    /// [`Recipe::logged`] gave.
-    pub(crate) fn of_columns(recipe: &Recipe, columns: &[ColumnStatistics], names: &[String]) -> Result<Self> {
-        Preprocessor::of_statistics(recipe, recipe.log.columns(names.len(), &[])?, columns, (names, &[]))
+    /// [`Preprocessor::fit_samples`] from what was summed up elsewhere: the statistics of numbers that [`Recipe::logged`]
+    /// gave, and, for a table that is not all numbers or whose kernels need other features, what all rows say about them.
+    /// Of `samples`, which may be any of the rows, only names, kinds and views count.
+    pub(crate) fn of_parts(
+        recipe: &Recipe,
+        columns: &[ColumnStatistics],
+        samples: &Samples,
+        seen: Option<(Seen, &Wanted)>,
+        is_dense: bool,
+    ) -> Result<Self> {
+        let NumberColumns { names, views, .. } = NumberColumns::of(samples);
+        let log = recipe.log.columns(names.len(), &views)?;
+        let fitted = Preprocessor::of_statistics(recipe, log, columns, (&names, &views))?;
+        let Some((seen, wanted)) = seen else { return Ok(fitted) };
+        let encoder = Encoder::of_seen(seen, wanted, samples, &fitted.kept, is_dense)?;
+        Ok(Preprocessor { encoder: Some(Box::new(encoder)), ..fitted })
     }
 
     /// [`Preprocessor::fit`] for a table of any kinds, with the features that kernels ask for besides its own. Numbers
@@ -221,10 +266,8 @@ impl Preprocessor {
         if samples.is_numeric() && wanted.is_empty() {
             return Preprocessor::fit(recipe, samples.features(), samples.names(), samples.views());
         }
-        let numbers = numbers_of(samples);
-        let names: Vec<String> = numbers.iter().map(|&j| samples.names()[j].clone()).collect();
-        let views = views_among(samples.views(), &numbers);
-        let fitted = Preprocessor::fit(recipe, &samples.features().select_cols(&numbers), &names, &views)?;
+        let numbers = NumberColumns::of(samples);
+        let fitted = Preprocessor::fit(recipe, &numbers.rows, &numbers.names, &numbers.views)?;
         let encoder = Encoder::fit(samples, wanted, &fitted.kept, is_dense)?;
         Ok(Preprocessor { encoder: Some(Box::new(encoder)), ..fitted })
     }

@@ -75,34 +75,10 @@ type Codes = (Coding, Vec<f64>);
 fn coded(name: &str, told: Option<ToldKind>, texts: &[Option<String>]) -> Result<std::result::Result<Codes, String>> {
     let mut interned = Interned::default();
     let codes: Vec<Option<usize>> = texts.iter().map(|text| text.as_ref().map(|text| interned.code(text))).collect();
-    let all = |is: &dyn Fn(&str) -> bool| !interned.texts.is_empty() && interned.texts.iter().all(|text| is(text));
     let refuse = |what: String| Error::input(format!("column {}: {what}", quoted(name)));
-    let told = match told {
-        Some(told) => told,
-        None if all(&|text| finite(text).is_some()) => Kind::Number.into(),
-        None if all(&|text| Truth::parse(text).is_some()) => Kind::YesNo.into(),
-        None => match guess(&interned, texts.len()) {
-            Guess::Is(told) => told,
-            Guess::LeftOut(_, why) => return Ok(Err(why)),
-            Guess::NoDate { text, .. } => {
-                return Err(refuse(format!(
-                    "{} is no date, though others are; correct it, or say its kind",
-                    quoted(&text)
-                )));
-            }
-            Guess::DayOrMonth { text } => {
-                let text = quoted(&text);
-                return Err(refuse(format!("{text} may have the day first or the month; say date(dmy) or date(mdy)")));
-            }
-        },
-    };
-    let told = match told.kind {
-        Kind::Ordered if told.words.is_empty() => {
-            let levels = ladder(&interned.texts);
-            let unknown = || refuse("the order of its levels is unknown; name them, the lowest first".into());
-            ToldKind { words: levels.ok_or_else(unknown)?, ..told }
-        }
-        _ => told,
+    let told = match found(name, told, &interned, texts.len())? {
+        Ok(told) => told,
+        Err(why) => return Ok(Err(why)),
     };
     let value = |text: &String| match told.kind {
         Kind::Number => finite(text),
@@ -111,7 +87,7 @@ fn coded(name: &str, told: Option<ToldKind>, texts: &[Option<String>]) -> Result
         Kind::Ordered => told.words.iter().position(|level| level == text).map(|rank| rank as f64),
         _ => Some(f64::NAN),
     };
-    let keeps_texts = matches!(told.kind, Kind::Category | Kind::Text | Kind::Sequence);
+    let keeps_texts = told.kind.keeps_texts();
     let mut known = vec![];
     for text in &interned.texts {
         let unreadable = || refuse(format!("{} is no {}; correct it, or say another kind", quoted(text), told.kind));
@@ -129,4 +105,67 @@ fn coded(name: &str, told: Option<ToldKind>, texts: &[Option<String>]) -> Result
         _ => vec![],
     };
     Ok(Ok((Coding { told, texts: Arc::new(texts) }, values)))
+}
+
+/// What a column of texts holds, by its distinct texts in the order in which they come and how many of `n_rows` rows hold each:
+/// for tables whose rows are not in one place. An inner error says why it is left out. A kind that is told is kept, but an
+/// ordered one is given its levels.
+///
+/// ```
+/// use multikernel::data::{Kind, kind_of_texts};
+/// let texts = [("red".to_string(), 12), ("blue".to_string(), 9)];
+/// assert_eq!(kind_of_texts("colour", None, &texts, 21)?, Ok(Kind::Category.into()));
+/// assert_eq!(kind_of_texts("colour", None, &texts[..1], 12)?, Err("it is 'red' in every row".into()));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+///
+/// # Errors
+/// Dates that cannot be told from one another, an order that is unknown.
+pub fn kind_of_texts(
+    name: &str,
+    told: Option<ToldKind>,
+    texts: &[(String, usize)],
+    n_rows: usize,
+) -> Result<std::result::Result<ToldKind, String>> {
+    let mut column = Interned::default();
+    texts.iter().for_each(|(text, times)| column.add(text, *times));
+    found(name, told, &column, n_rows)
+}
+
+/// What a column holds, or why it is left out.
+fn found(
+    name: &str,
+    told: Option<ToldKind>,
+    column: &Interned,
+    n_rows: usize,
+) -> Result<std::result::Result<ToldKind, String>> {
+    let all = |is: &dyn Fn(&str) -> bool| !column.texts.is_empty() && column.texts.iter().all(|text| is(text));
+    let refuse = |what: String| Error::input(format!("column {}: {what}", quoted(name)));
+    let told = match told {
+        Some(told) => told,
+        None if all(&|text| finite(text).is_some()) => Kind::Number.into(),
+        None if all(&|text| Truth::parse(text).is_some()) => Kind::YesNo.into(),
+        None => match guess(column, n_rows) {
+            Guess::Is(told) => told,
+            Guess::LeftOut(_, why) => return Ok(Err(why)),
+            Guess::NoDate { text, .. } => {
+                return Err(refuse(format!(
+                    "{} is no date, though others are; correct it, or say its kind",
+                    quoted(&text)
+                )));
+            }
+            Guess::DayOrMonth { text } => {
+                let text = quoted(&text);
+                return Err(refuse(format!("{text} may have the day first or the month; say date(dmy) or date(mdy)")));
+            }
+        },
+    };
+    match told.kind {
+        Kind::Ordered if told.words.is_empty() => {
+            let levels = ladder(&column.texts);
+            let unknown = || refuse("the order of its levels is unknown; name them, the lowest first".into());
+            Ok(Ok(ToldKind { words: levels.ok_or_else(unknown)?, ..told }))
+        }
+        _ => Ok(Ok(told)),
+    }
 }

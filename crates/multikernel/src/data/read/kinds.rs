@@ -44,6 +44,14 @@ impl Interned {
         code
     }
 
+    /// Adds a text that so many more cells hold.
+    pub(in crate::data) fn add(&mut self, text: &str, times: usize) {
+        if times > 0 {
+            let code = self.code(text);
+            self.counts[code] += times - 1;
+        }
+    }
+
     /// How many cells hold a text.
     pub(in crate::data) fn n_cells(&self) -> usize {
         self.counts.iter().sum()

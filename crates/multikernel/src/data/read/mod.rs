@@ -28,7 +28,7 @@ mod text;
 mod xlsx;
 
 pub(super) use classes::check_classes;
-pub use columns::{Column, samples_of_columns};
+pub use columns::{Column, kind_of_texts, samples_of_columns};
 pub(super) use delimited::{Cells, MissingLabel, labels_missing};
 pub(super) use dispatch::read_cells;
 pub use dispatch::{read, read_from};

@@ -62,6 +62,11 @@ impl Kind {
     pub fn is_text(self) -> bool {
         matches!(self, Kind::Category | Kind::Ordered | Kind::Text | Kind::Sequence)
     }
+
+    /// Whether the values of a column are positions among its texts, rather than numbers.
+    pub(crate) fn keeps_texts(self) -> bool {
+        matches!(self, Kind::Category | Kind::Text | Kind::Sequence)
+    }
 }
 
 impl fmt::Display for Kind {

@@ -166,7 +166,7 @@ impl Samples {
 
     /// The same samples with the kind of each column, the values of texts being positions among its texts; no codings
     /// if all columns are plain numbers.
-    pub(in crate::data) fn with_codings(mut self, codings: Vec<Coding>) -> Self {
+    pub(crate) fn with_codings(mut self, codings: Vec<Coding>) -> Self {
         let is_plain = |coding: &Coding| matches!(coding.kind(), Kind::Number | Kind::YesNo);
         self.codings = if codings.iter().all(is_plain) { vec![] } else { codings };
         self

@@ -1,14 +1,20 @@
 //! What a partition answers.
 
-use super::statistics::{Picks, Summary};
-use super::{BLOCK_ROWS, PICKS, STEPS, SUMMARY, Setup, check_samples, labels_of, packed, unpacked};
-use crate::data::{Dataset, Labels, LogChoice, Numbers, Recipe, Standard, Target};
+use std::borrow::Cow;
+
+use super::statistics::{Picks, Summary, unfit};
+use super::{BLOCK_ROWS, PICKS, SEEN, STEPS, SUMMARY, Setup, check_samples, check_size, labels_of, packed, unpacked};
+use crate::data::{
+    Dataset, Features, Labels, LogChoice, Numbers, Presence, Recipe, Samples, Seen, Standard, Target, Wanted,
+};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::kernel::{Families, Kernel};
 use crate::plan::plan::Plan;
+use crate::plan::prepare::those_complete;
 use crate::plan::registry::Registry;
+use crate::plan::views::{Missing, presence};
 use crate::pool::Pool;
 use crate::run::{ByPartitions, Input, Params, Rows, Task};
 use crate::stack::{Points, Stack, StackOptions, Storage};
@@ -17,21 +23,37 @@ use crate::stack::{Points, Stack, StackOptions, Storage};
 /// on nothing else; the number of threads changes no bit.
 ///
 /// # Errors
-/// Those that name the partition: columns that are not numbers, rows that have changed since the first question.
+/// Those that name the partition: rows that have changed since the first question, values without a logarithm, too many
+/// levels or terms.
 pub fn answer(setup: &[u8], request: &[u8], number: usize, partition: &Dataset, pool: &Pool) -> Result<Vec<u8>> {
     let (word, content) = unpacked(setup)?;
     check_samples(&partition.name, &partition.samples)?;
+    let partition = &*complete(partition, &content)?;
     let found = match word.as_str() {
         SUMMARY => {
             let recipe = recipe(&content)?;
+            let named = |error: Error| Error::input(format!("{}: {error}", partition.name));
+            // A row that lacks all views is named by its place among all of the partition.
+            presence(&partition.samples, content.take::<String>("missing")?.parse()?).map_err(named)?;
             if let (Target::Numbers(numbers), true) = (&partition.target, content.take::<bool>("counts")?) {
-                numbers.check_counts().map_err(|error| Error::input(format!("{}: {error}", partition.name)))?;
+                numbers.check_counts().map_err(named)?;
             }
             Summary::of(partition, &recipe)?.encode()
         }
         PICKS => {
             unchanged(&content.take::<Vec<String>>("hashes")?, number, partition)?;
             Picks::of(&content, number, partition, &recipe(&content)?)?.encode()
+        }
+        SEEN => {
+            unchanged(&content.take::<Vec<String>>("hashes")?, number, partition)?;
+            let wanted: Wanted = content.take("wanted")?;
+            if !wanted.fits(&partition.samples) {
+                return Err(unfit());
+            }
+            let seen = Seen::of(&partition.samples, &wanted);
+            let named = |error: Error| Error::input(format!("{}: {error}", partition.name));
+            check_size(&seen, partition.samples.names(), &wanted).map_err(named)?;
+            seen.encode()
         }
         STEPS => {
             let setup = Setup::decode(&content)?;
@@ -50,14 +72,28 @@ impl Plan {
     /// What partitions need to know of preprocessing.
     pub(super) fn recipe_record(&self) -> Record {
         let mut record = Record::default();
-        record.put("log", &matches!(self.own_recipe().log, LogChoice::All));
+        let log = &self.own_recipe().log;
+        record.put("log", &matches!(log, LogChoice::All));
+        record.put("log_views", &if let LogChoice::Views(views) = log { views.clone() } else { vec![] });
+        record.put("missing", &self.own_missing().word().to_string());
         record
     }
 }
 
 fn recipe(record: &Record) -> Result<Recipe> {
-    let log = if record.take::<bool>("log")? { LogChoice::All } else { LogChoice::None };
+    let views: Vec<String> = record.take("log_views")?;
+    let log = match record.take("log")? {
+        true => LogChoice::All,
+        false if views.is_empty() => LogChoice::None,
+        false => LogChoice::Views(views),
+    };
     Ok(Recipe { log, ..Recipe::default() })
+}
+
+/// The rows that training uses: all, or those that have all views.
+fn complete<'a>(partition: &'a Dataset, content: &Record) -> Result<Cow<'a, Dataset>> {
+    let rows = those_complete(&partition.samples, content.take::<String>("missing")?.parse()?);
+    Ok(rows.map_or(Cow::Borrowed(partition), |rows| Cow::Owned(partition.select(&rows))))
 }
 
 /// Whether the rows are those of the first question.
@@ -79,6 +115,7 @@ struct Partition<'a> {
     setup: &'a Setup,
     kernels: Vec<Kernel>,
     points: Points,
+    missing: Missing,
     method: Box<dyn ByPartitions>,
     pool: &'a Pool,
 }
@@ -98,10 +135,19 @@ impl<'a> Partition<'a> {
         if !fits {
             return Err(Error::input("the question does not fit itself; all workers need the same version"));
         }
+        let views = setup.preprocessor.views();
+        let mut points = Points::from(&setup.points);
+        if !kernels.is_empty() {
+            points = points.with_units(setup.preprocessor.units())?;
+        }
+        if !setup.presence.is_empty() {
+            points = points.with_presence(&Presence::from_parts(views.len(), &setup.presence)?, views, &kernels)?;
+        }
         Ok(Partition {
             setup,
+            points,
+            missing: setup.missing.parse()?,
             kernels,
-            points: Points::from(&setup.points),
             method: params.method().by_partitions().ok_or_else(unable)?,
             pool,
         })
@@ -121,8 +167,8 @@ impl<'a> Partition<'a> {
 
     fn block(&self, request: &Record, partition: &Dataset, rows: &[usize], seed: u64) -> Result<Record> {
         let named = |error: Error| Error::input(format!("{}: {error}", partition.name));
-        let features = partition.samples.features().select_rows(rows);
-        let features = self.setup.preprocessor.apply(&features).map_err(named)?;
+        let samples = partition.samples.select_rows(rows);
+        let features = self.setup.preprocessor.apply_samples(&samples).map_err(named)?;
         let options = StackOptions {
             precision: self.setup.precision,
             storage: Storage::Tiled,
@@ -130,7 +176,10 @@ impl<'a> Partition<'a> {
             ..StackOptions::new(self.pool)
         };
         let centring = vec![None; self.kernels.len()];
-        let cross = || Stack::cross(&features, self.points.clone(), &self.kernels, &centring, &options);
+        let cross = || {
+            let points = self.rows(&samples, &features).map_err(named)?;
+            Stack::cross(points, self.points.clone(), &self.kernels, &centring, &options)
+        };
         let stack = if self.kernels.is_empty() { None } else { Some(cross()?) };
         let plain = Rows::new(&features, None);
         let (labels, target) = match &partition.target {
@@ -159,5 +208,15 @@ impl<'a> Partition<'a> {
             pool: self.pool,
         };
         self.method.sums(request, &block)
+    }
+
+    /// Rows in the form that kernels need.
+    fn rows(&self, samples: &Samples, features: &Features) -> Result<Points> {
+        let preprocessor = &self.setup.preprocessor;
+        let points = Points::from(features).with_units(preprocessor.units())?;
+        match presence(samples, self.missing)? {
+            Some(presence) => points.with_presence(&presence, preprocessor.views(), &self.kernels),
+            None => Ok(points),
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Training on rows that lie in partitions, on this machine or on many: the driver asks, partitions answer with sums.
 //!
-//! Three kinds of questions: what is in a partition; the spread of its columns around the means of all rows, with a
-//! few rows drawn from it; and the sums that a step of the method needs. Answers are added in the order of partitions,
-//! and each depends on the question and the partition alone: the model has the same bits wherever they were computed.
+//! Four kinds of questions: what is in a partition; the spread of its columns around the means of all rows, with a
+//! few rows drawn from it; for tables that are not all numbers, levels and terms; and the sums that a step of the method
+//! needs. Answers are added in the order of partitions, and each depends on the question and the partition alone: the
+//! model has the same bits wherever they were computed.
 
 mod answer;
 mod statistics;
@@ -21,18 +22,25 @@ use super::prepare::{MAX_SPARSE_CLASSES, Prepared};
 use super::registry::Registry;
 use super::session::Session;
 use super::share::shares;
-use crate::data::{Dataset, Labels, Numbers, Preprocessor, Samples, Standard, Target, TargetKind};
+use crate::data::{
+    Dataset, Features, Labels, NumberColumns, Numbers, Preprocessor, Presence, Samples, Seen, Standard, Target,
+    TargetKind, Wanted,
+};
 use crate::error::{Error, Result};
 use crate::file::{self, Codec, Kind, Record, record};
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
 use crate::run::{AllRows, ByPartitions, Input, Keeper, Rows, Run, Stop, Task, method_rng};
-use statistics::{Picks, Summary};
+use statistics::{Picks, Summary, unfit};
 
 /// Rows of a partition whose kernels are computed at a time: what a task takes in memory does not grow with its rows.
 pub(super) const BLOCK_ROWS: usize = 2048;
 /// Rows drawn for each landmark.
 const DRAWN_OF_LANDMARK: usize = 2;
+/// The most levels of a column, or features of an encoding, and the most bytes of all of them: the reader of messages and
+/// models takes little more.
+const MOST_TEXTS: usize = 1 << 20;
+const MOST_BYTES: usize = 32 << 20;
 /// The random streams of the rows drawn and of the landmarks among them.
 const DRAW: u64 = 5 << 41;
 const CHOOSE: u64 = 6 << 41;
@@ -54,7 +62,10 @@ record! {
         pub(super) preprocessor: Preprocessor,
         pub(super) kernels: Vec<String>,
         /// The landmarks as kernels take them.
-        pub(super) points: Matrix,
+        pub(super) points: Features,
+        /// Which views each has; empty if all have all.
+        pub(super) presence: Vec<u64>,
+        pub(super) missing: String,
         pub(super) classes: Vec<String>,
         /// The units of the numbers to predict; empty for classes.
         pub(super) mean: Vec<f64>,
@@ -66,6 +77,7 @@ record! {
 /// The kinds of questions.
 pub(super) const SUMMARY: &str = "summary";
 pub(super) const PICKS: &str = "picks";
+pub(super) const SEEN: &str = "seen";
 pub(super) const STEPS: &str = "steps";
 
 /// The bytes of a record under the word of its question.
@@ -84,16 +96,19 @@ pub(super) fn unpacked(bytes: &[u8]) -> Result<(String, Record)> {
 
 impl Plan {
     /// Trains on rows in partitions, which need not be on this machine: for methods that need sums over rows alone (`mklr`,
-    /// `svimkl`, `evidence`, `cik`, `dpm`), on numeric columns, to predict classes, numbers or (`mklr`, `svimkl`) times to an event. Some
-    /// rows (`landmarks`) carry the functions; they, the widths of kernels, and the first clusters come from rows drawn with
-    /// the seed. The model depends on the partitions and their order, not on where and how often they were asked. With a
-    /// checkpoint in the session, the state is stored after steps, and when a partition could not be asked; a session that
-    /// resumes goes on from it to the same bits.
+    /// `svimkl`, `evidence`, `cik`, `dpm`), on columns of any kind, with views or without, to predict classes, numbers or (`mklr`,
+    /// `svimkl`) times to an event. Some rows (`landmarks`) carry the functions; they, the widths of kernels, the default bank,
+    /// and the first clusters come from rows drawn with the seed. Preprocessing is that of all rows: means and scales, levels
+    /// of categories, vocabularies of texts, of which a column or an encoding may have up to 1,048,576. The model depends on
+    /// the partitions and their order, not on where and how often they were asked. With a checkpoint in the session, the
+    /// state is stored after steps, and when a partition could not be asked; a session that resumes goes on from it to the
+    /// same bits.
     ///
-    /// Cost: two questions for preprocessing and one or two for each step; a partition of n rows answers one in n P
-    /// kernel values for each landmark, at some steps n m^2 products for m landmarks, in memory of up to 2,048 rows
-    /// times landmarks beside its rows. Cox's partial likelihood of times takes two questions where others take one: sums of
-    /// risks, 24 bytes for each distinct time of an event and node, then what follows from them.
+    /// Cost: two questions for preprocessing, a third for tables that are not all numbers, and one or two for each step; a
+    /// partition of n rows answers one in n P kernel values for each landmark, at some steps n m^2 products for m landmarks,
+    /// in memory of up to 2,048 rows times landmarks beside its rows. Cox's partial likelihood of times takes two questions
+    /// where others take one: sums of risks, 24 bytes for each distinct time of an event and node, then what follows from
+    /// them.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, Result, data::{Dataset, bundled}, run::Silent};
@@ -116,9 +131,9 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// A method that is no sum over rows, `auto` parameters, columns that are not numbers, kernels that need all rows,
-    /// more than 2,097,152 distinct times of events, a checkpoint of other rows or settings,
-    /// partitions that differ in their columns or change between questions, and what partitions report.
+    /// A method that is no sum over rows, `auto` parameters, kernels that need all rows, more than 2,097,152 distinct times of
+    /// events, a checkpoint of other rows or settings, partitions that differ in their columns, kinds or views or change
+    /// between questions, too many levels or terms, and what partitions report.
     pub fn train_partitions(
         &self,
         name: &str,
@@ -146,7 +161,7 @@ impl Plan {
         let picks = asked.picks(&summary, &classes)?;
         let drawn = picks.dataset(name, &summary, &classes)?;
         session.observer.phase("kernels");
-        let landmarks = self.landmarks(&drawn, &summary, &picks, session)?;
+        let landmarks = self.landmarks(&drawn, &asked, (&summary, &picks), session)?;
         let units = self.units(&summary, &picks);
         let target = match (&landmarks.data.target, &units) {
             (Target::Numbers(numbers), Some(units)) => {
@@ -162,7 +177,7 @@ impl Plan {
             labels: &landmarks.data.labels,
             target: &target,
             groups: None,
-            views: &[],
+            views: &landmarks.views,
             alternatives: &landmarks.alternatives,
             seed: self.own_seed(),
             pool: session.pool,
@@ -183,13 +198,18 @@ impl Plan {
     fn landmarks(
         &self,
         drawn: &Dataset,
-        summary: &Summary,
-        picks: &Picks,
+        asked: &Asked<'_, '_>,
+        (summary, picks): (&Summary, &Picks),
         session: &mut Session<'_>,
     ) -> Result<Prepared<'static>> {
+        self.remarks(&drawn.samples).iter().for_each(|remark| session.observer.note(remark));
         let preparation = self.preparation(&drawn.samples)?;
-        let columns = picks.statistics(summary)?;
-        let preprocessor = Preprocessor::of_columns(&preparation.recipe, &columns, summary.names())?;
+        let columns = picks.statistics(summary, &NumberColumns::of(&drawn.samples).views)?;
+        let wanted = Wanted { encoded: preparation.encoded(&drawn.samples)?, letters: summary.letters()? };
+        let is_plain = drawn.samples.is_numeric() && wanted.encoded.is_empty();
+        let seen = if is_plain { None } else { Some((asked.seen(&drawn.samples, &wanted, summary)?, &wanted)) };
+        let is_dense = preparation.is_dense();
+        let preprocessor = Preprocessor::of_parts(&preparation.recipe, &columns, &drawn.samples, seen, is_dense)?;
         let n = drawn.samples.n_samples();
         let wanted = self.n_landmarks(summary.n_rows()).unwrap_or(n);
         let chosen = draw(n, wanted.min(n), self.own_seed(), CHOOSE);
@@ -315,6 +335,27 @@ impl Asked<'_, '_> {
         Ok(all)
     }
 
+    /// What the rows of all partitions say about levels and features of texts; `drawn` are some of them.
+    fn seen(&self, drawn: &Samples, wanted: &Wanted, summary: &Summary) -> Result<Seen> {
+        let mut setup = self.plan.recipe_record();
+        setup.put("wanted", wanted);
+        setup.put("hashes", &self.hashes);
+        let (mut all, mut number): (Option<Seen>, usize) = (None, 0);
+        self.ask(&packed(SEEN, setup)?, Record::default(), &mut |record| {
+            let next = Seen::decode(&record)?;
+            if !next.is_sound(drawn, wanted, summary.rows_of(number)) {
+                return Err(unfit());
+            }
+            number += 1;
+            match &mut all {
+                None => all = Some(next),
+                Some(all) => all.add(&next),
+            }
+            all.as_ref().map_or(Ok(()), |all| check_size(all, drawn.names(), wanted))
+        })?;
+        all.ok_or_else(unfit)
+    }
+
     fn setup(&self, landmarks: &Prepared<'_>, classes: &[String], units: Option<&Units>) -> Result<Setup> {
         let standard = units.map_or_else(|| Standard::plain(0), |units| units.standard.clone());
         Ok(Setup {
@@ -326,9 +367,11 @@ impl Asked<'_, '_> {
             kernels: landmarks.kernels.iter().map(Kernel::to_string).collect(),
             // Methods on rows have no kernels with those drawn.
             points: match landmarks.stack {
-                Some(_) => landmarks.points.features().to_dense()?.into_owned(),
-                None => Matrix::zeros(0, 0),
+                Some(_) => landmarks.points.features().clone(),
+                None => Matrix::zeros(0, 0).into(),
             },
+            presence: landmarks.presence.as_ref().map_or(vec![], Presence::flags),
+            missing: landmarks.preparation.missing.word().into(),
             classes: classes.to_vec(),
             mean: standard.mean,
             scale: standard.scale,
@@ -410,13 +453,23 @@ fn check_targets(summary: &Summary, kind: TargetKind, classes: &[String]) -> Res
 
 /// The rows of a set without what partitions cannot have.
 pub(super) fn check_samples(name: &str, samples: &Samples) -> Result<()> {
-    if samples.is_numeric() && samples.views().is_empty() && samples.grams().is_empty() {
+    if samples.grams().is_empty() {
         return Ok(());
     }
-    let text = (0..samples.n_features()).find(|&j| samples.kind(j) != crate::data::Kind::Number);
-    let found = text.map_or("views or Gram matrices".to_string(), |j| format!("column '{}'", samples.names()[j]));
+    Err(Error::input(format!("{name}: Gram matrices are between all rows, which no partition has; leave them out")))
+}
+
+/// Refuses more levels or terms than messages and models can hold.
+pub(super) fn check_size(seen: &Seen, names: &[String], wanted: &Wanted) -> Result<()> {
+    let (what, n, bytes) = seen.longest(names, wanted);
+    if n <= MOST_TEXTS && bytes <= MOST_BYTES {
+        return Ok(());
+    }
     Err(Error::input(format!(
-        "{name}: {found}: partitions are tables of numbers; leave it out, or encode it as numbers first"
+        "{n} {what}, {} MiB of texts in all: partitions take up to {MOST_TEXTS} and {} MiB; choose an encoding with fewer, \
+         such as single words, or leave the column out",
+        bytes >> 20,
+        MOST_BYTES >> 20
     )))
 }
 

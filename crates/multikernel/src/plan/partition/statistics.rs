@@ -1,10 +1,15 @@
-//! What is learned from all partitions before the first step: numbers of rows, classes, means, spreads, and a few rows.
+//! What is learned from all partitions before the first step: numbers of rows, kinds of columns, classes, means, spreads,
+//! and a few rows.
 //!
 //! Means first, then squared deviations from them, as on one machine; each is a sum over partitions in their order.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::labels_of;
 use crate::data::{
-    ColumnStatistics, Dataset, Features, Labels, Numbers, Recipe, Samples, Standard, Target, TargetKind, Times,
+    Coding, ColumnStatistics, Dataset, Features, Kind, Labels, Letters, NumberColumns, Numbers, Recipe, Samples,
+    Standard, Target, TargetKind, Times, ToldKind, View,
 };
 use crate::error::{Error, Result};
 use crate::file::{Record, record};
@@ -14,7 +19,10 @@ use crate::run::MOST_TIMES;
 /// More rows than any partition has: sums of so many counts stay exact.
 const MOST_ROWS: usize = 1 << 48;
 
-fn unfit() -> Error {
+/// The most bytes of texts that rows drawn from a partition may have: the reader of messages takes little more.
+const MOST_BYTES: usize = 64 << 20;
+
+pub(super) fn unfit() -> Error {
     Error::input("the answer of a partition does not fit the question; all workers need the same version")
 }
 
@@ -26,7 +34,16 @@ record! {
         starts: Vec<usize>,
         hash: String,
         names: Vec<String>,
-        /// Of each column: values that are there, their sum, the smallest and the largest.
+        /// What columns hold; empty if all are numbers.
+        kinds: Vec<String>,
+        /// The bytes of the texts of each column that has some, as sets.
+        letters: Vec<u64>,
+        view_names: Vec<String>,
+        /// The first column of each view, and the end.
+        view_ends: Vec<usize>,
+        /// How many rows lack each view.
+        absent: Vec<usize>,
+        /// Of each column of numbers: values that are there, their sum, the smallest and the largest.
         counts: Vec<usize>,
         sums: Vec<f64>,
         low: Vec<f64>,
@@ -47,8 +64,9 @@ impl Summary {
     pub(super) fn of(partition: &Dataset, recipe: &Recipe) -> Result<Summary> {
         let samples = &partition.samples;
         let named = |error: Error| Error::input(format!("{}: {error}", partition.name));
-        let logged = recipe.logged(samples.features(), samples.names()).map_err(named)?;
-        let d = samples.n_features();
+        let numbers = NumberColumns::of(samples);
+        let logged = recipe.logged(&numbers).map_err(named)?;
+        let d = numbers.names.len();
         let (mut counts, mut sums) = (vec![0; d], vec![0.0; d]);
         let (mut low, mut high) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
         each_value(&logged, |j, value| {
@@ -75,6 +93,11 @@ impl Summary {
             starts: vec![0, samples.n_samples()],
             hash: partition.fingerprint(),
             names: samples.names().to_vec(),
+            kinds: samples.codings().iter().map(|coding| coding.told.to_string()).collect(),
+            letters: letters_of(samples),
+            view_names: samples.views().iter().map(|view| view.name.clone()).collect(),
+            view_ends: samples.views().iter().flat_map(|view| [view.columns.start, view.columns.end]).collect(),
+            absent: numbers.absent(),
             counts,
             sums,
             low,
@@ -99,12 +122,18 @@ impl Summary {
                 });
             return Err(Error::input(format!("partition {} has {found}; give all the same columns", n - 1)));
         }
+        self.check_kinds(next, n)?;
+        if self.view_names != next.view_names || self.view_ends != next.view_ends {
+            return Err(Error::input(format!("partition {} has other views than the first; give all the same", n - 1)));
+        }
         if self.target != next.target || self.number_names != next.number_names {
             return Err(Error::input(format!("partition {} has other targets than the first", n - 1)));
         }
         let last = self.n_rows();
         self.starts.push(last + next.n_rows());
-        for j in 0..self.names.len() {
+        self.letters.iter_mut().zip(&next.letters).for_each(|(set, next)| *set |= next);
+        self.absent.iter_mut().zip(&next.absent).for_each(|(sum, next)| *sum += next);
+        for j in 0..self.counts.len() {
             self.counts[j] += next.counts[j];
             self.sums[j] += next.sums[j];
             self.low[j] = self.low[j].min(next.low[j]);
@@ -143,12 +172,32 @@ impl Summary {
         Ok(())
     }
 
+    /// Columns hold the same in all partitions.
+    fn check_kinds(&self, next: &Summary, n: usize) -> Result<()> {
+        let kind = |kinds: &[String], j: usize| kinds.get(j).cloned().unwrap_or_else(|| Kind::Number.word().into());
+        let differs = |&j: &usize| kind(&self.kinds, j) != kind(&next.kinds, j);
+        let Some(j) = (0..self.names.len()).find(differs) else { return Ok(()) };
+        let (name, found, first) = (&self.names[j], kind(&next.kinds, j), kind(&self.kinds, j));
+        Err(Error::input(format!(
+            "partition {}: column '{name}' is taken as {found}, in the first as {first}; say its kind for all of them",
+            n - 1
+        )))
+    }
+
     /// Refuses an answer whose lists are not of its columns, or whose counts are not of its rows.
     pub(super) fn check(&self) -> Result<()> {
-        let (d, n) = (self.names.len(), self.n_rows());
+        let n = self.n_rows();
+        let told = self.told()?;
+        let d = told.iter().filter(|told| !told.kind.keeps_texts()).count();
+        let n_texts = told.iter().filter(|told| told.kind.keeps_texts()).count();
+        let n_views = self.view_names.len();
         let fits = self.starts.len() == 2
             && self.starts[0] == 0
             && n <= MOST_ROWS
+            && (self.kinds.is_empty() || self.kinds.len() == self.names.len())
+            && self.letters.len() == 4 * n_texts
+            && [self.view_ends.len(), self.absent.len()] == [2 * n_views, n_views]
+            && self.absent.iter().all(|&absent| absent <= n)
             && [self.counts.len(), self.sums.len(), self.low.len(), self.high.len()] == [d; 4]
             && self.counts.iter().all(|&count| count <= n)
             && self.number_sums.len() == self.number_names.len()
@@ -163,6 +212,47 @@ impl Summary {
                 .try_fold(0, |sum: usize, &count| sum.checked_add(count))
                 .is_some_and(|sum| sum <= n);
         if fits { Ok(()) } else { Err(unfit()) }
+    }
+
+    /// What columns hold.
+    fn told(&self) -> Result<Vec<ToldKind>> {
+        match self.kinds.is_empty() {
+            true => Ok(vec![ToldKind::default(); self.names.len()]),
+            false => self.kinds.iter().map(|kind| kind.parse()).collect(),
+        }
+    }
+
+    /// The bytes of the texts of each column.
+    pub(super) fn letters(&self) -> Result<Vec<Letters>> {
+        let mut sets = self.letters.chunks_exact(4).map(|set| Letters([set[0], set[1], set[2], set[3]]));
+        let of = |told: ToldKind| match told.kind.keeps_texts() {
+            true => sets.next().unwrap_or_default(),
+            false => Letters::default(),
+        };
+        Ok(self.told()?.into_iter().map(of).collect())
+    }
+
+    fn views(&self) -> Vec<View> {
+        let ends = self.view_ends.chunks_exact(2);
+        self.view_names
+            .iter()
+            .zip(ends)
+            .map(|(name, ends)| View { name: name.clone(), columns: ends[0]..ends[1] })
+            .collect()
+    }
+
+    /// The names of the columns of numbers.
+    fn number_columns(&self) -> Result<Vec<&String>> {
+        let told = self.told()?;
+        Ok(self.names.iter().zip(told).filter(|(_, told)| !told.kind.keeps_texts()).map(|(name, _)| name).collect())
+    }
+
+    /// The number of rows in a partition.
+    pub(super) fn rows_of(&self, number: usize) -> usize {
+        match (self.starts.get(number), self.starts.get(number + 1)) {
+            (Some(start), Some(end)) => end - start,
+            _ => 0,
+        }
     }
 
     pub(super) fn n_rows(&self) -> usize {
@@ -212,18 +302,19 @@ impl Summary {
         if self.classes.is_empty() { Ok(vec![]) } else { Ok(Labels::new(&self.classes)?.classes().to_vec()) }
     }
 
-    /// The mean of each column over the values that are there, 0 for none.
+    /// The mean of each column of numbers over the values that are there, 0 for none.
     pub(super) fn means(&self) -> Result<Vec<f64>> {
+        let names = self.number_columns()?;
         let mean = |j: usize| match self.counts[j] {
             0 => Ok(0.0),
             _ if self.low[j] == self.high[j] => Ok(self.low[j]),
             n if self.sums[j].is_finite() => Ok(self.sums[j] / n as f64),
             _ => Err(Error::input(format!(
                 "the sum of column '{}' leaves the range of numbers; give it in larger units",
-                self.names[j]
+                names[j]
             ))),
         };
-        (0..self.names.len()).map(mean).collect()
+        (0..self.counts.len()).map(mean).collect()
     }
 
     pub(super) fn number_means(&self) -> Vec<f64> {
@@ -242,6 +333,9 @@ record! {
         number_squares: Vec<f64>,
         /// Rows as they come, one after the other.
         rows: Vec<f64>,
+        /// The texts that values of each column are positions in, one column after the other, and how many each has.
+        texts: Vec<String>,
+        n_texts: Vec<usize>,
         /// Codes of classes, numbers one after the other, or times, each followed by 1 for an event, 0 for none.
         targets: Vec<f64>,
     }
@@ -253,7 +347,8 @@ impl Picks {
         let (starts, wanted): (Vec<usize>, Vec<usize>) = (setup.take("starts")?, setup.take("wanted")?);
         let samples = &partition.samples;
         let n_numbers = partition.target.numbers().map_or(0, Numbers::n_targets);
-        if means.len() != samples.n_features() || number_means.len() != n_numbers {
+        let numbers = NumberColumns::of(samples);
+        if means.len() != numbers.names.len() || number_means.len() != n_numbers {
             return Err(Error::input("the question is of other columns than the partition has; train again"));
         }
         let mut picks = Picks {
@@ -263,7 +358,7 @@ impl Picks {
             number_squares: vec![0.0; number_means.len()],
             ..Picks::default()
         };
-        each_value(&recipe.logged(samples.features(), samples.names())?, |j, value| {
+        each_value(&recipe.logged(&numbers)?, |j, value| {
             let deviation = value - means[j];
             picks.shifts[j] += deviation;
             picks.squares[j] += deviation * deviation;
@@ -275,11 +370,7 @@ impl Picks {
             return Err(Error::input(format!("the question is of another number of rows than partition {number} has")));
         }
         let here: Vec<usize> = wanted.iter().filter(|row| (start..end).contains(*row)).map(|row| row - start).collect();
-        let mut row = vec![0.0; samples.n_features()];
-        for &i in &here {
-            samples.features().row_into(i, &mut row);
-            picks.rows.extend(&row);
-        }
+        picks.take_rows(samples, &here).map_err(|error| Error::input(format!("{}: {error}", partition.name)))?;
         if let Target::Numbers(numbers) = &partition.target {
             for values in numbers.values().rows() {
                 for (t, value) in values.iter().enumerate() {
@@ -299,19 +390,60 @@ impl Picks {
         Ok(picks)
     }
 
+    /// Takes rows as they come, with the texts they hold.
+    fn take_rows(&mut self, samples: &Samples, rows: &[usize]) -> Result<()> {
+        let d = samples.n_features();
+        let mut row = vec![0.0; d];
+        for &i in rows {
+            samples.features().row_into(i, &mut row);
+            self.rows.extend(&row);
+        }
+        self.n_texts = vec![0; d];
+        for j in (0..d).filter(|&j| samples.kind(j).keeps_texts()) {
+            let mut places = HashMap::new();
+            for value in self.rows.iter_mut().skip(j).step_by(d).filter(|value| !value.is_nan()) {
+                let next = places.len();
+                let text = &samples.codings()[j].texts[*value as usize];
+                let place = *places.entry(text).or_insert_with(|| {
+                    self.texts.push(text.clone());
+                    next
+                });
+                *value = place as f64;
+            }
+            self.n_texts[j] = places.len();
+        }
+        let bytes: usize = self.texts.iter().map(String::len).sum();
+        if bytes > MOST_BYTES {
+            return Err(Error::input(format!(
+                "the texts of {} rows drawn have {} MiB, and at most {} are taken from one partition; give smaller partitions",
+                rows.len(),
+                bytes >> 20,
+                MOST_BYTES >> 20
+            )));
+        }
+        Ok(())
+    }
+
     /// Refuses an answer whose lists are not of the columns and numbers asked for.
     pub(super) fn check(&self, summary: &Summary) -> Result<()> {
         let (d, t) = (summary.names().len(), summary.number_names().len());
-        let fits = [self.shifts.len(), self.squares.len()] == [d; 2]
+        let told = summary.told()?;
+        let n_numbers = summary.counts.len();
+        let place = |value: f64, n: usize| value.is_nan() || value >= 0.0 && value.fract() == 0.0 && value < n as f64;
+        let is_placed = |j: usize| self.rows.iter().skip(j).step_by(d).all(|&value| place(value, self.n_texts[j]));
+        let fits = [self.shifts.len(), self.squares.len()] == [n_numbers; 2]
             && [self.number_shifts.len(), self.number_squares.len()] == [t; 2]
             && self.targets.len().is_multiple_of(summary.target_width())
-            && Some(self.rows.len()) == (self.targets.len() / summary.target_width()).checked_mul(d);
+            && Some(self.rows.len()) == (self.targets.len() / summary.target_width()).checked_mul(d)
+            && self.n_texts.len() == d
+            && self.n_texts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n)) == Some(self.texts.len())
+            && (0..d).all(|j| if told[j].kind.keeps_texts() { is_placed(j) } else { self.n_texts[j] == 0 });
         if fits { Ok(()) } else { Err(unfit()) }
     }
 
     /// Adds the next partition.
     pub(super) fn add(&mut self, next: &Picks) -> Result<()> {
-        if self.shifts.is_empty() {
+        if self.n_texts.is_empty() {
             *self = next.clone();
             return Ok(());
         }
@@ -319,9 +451,47 @@ impl Picks {
         add(&mut self.squares, &next.squares);
         add(&mut self.number_shifts, &next.number_shifts);
         add(&mut self.number_squares, &next.number_squares);
-        self.rows.extend(&next.rows);
+        self.add_rows(next);
         self.targets.extend(&next.targets);
         Ok(())
+    }
+
+    /// Adds rows; each text is listed once.
+    fn add_rows(&mut self, next: &Picks) {
+        let (d, first) = (self.n_texts.len(), self.rows.len());
+        self.rows.extend(&next.rows);
+        let (mut own, mut others) = (std::mem::take(&mut self.texts).into_iter(), next.texts.iter());
+        for j in 0..d {
+            let mut texts: Vec<String> = own.by_ref().take(self.n_texts[j]).collect();
+            let mut places: HashMap<String, usize> = HashMap::new();
+            places.extend(texts.iter().enumerate().map(|(place, text)| (text.clone(), place)));
+            let mut place = |text: &String| {
+                *places.entry(text.clone()).or_insert_with(|| {
+                    texts.push(text.clone());
+                    texts.len() - 1
+                })
+            };
+            let moved: Vec<usize> = others.by_ref().take(next.n_texts[j]).map(&mut place).collect();
+            if next.n_texts[j] > 0 {
+                let values = self.rows[first..].iter_mut().skip(j).step_by(d).filter(|value| !value.is_nan());
+                values.for_each(|value| *value = moved[*value as usize] as f64);
+            }
+            self.n_texts[j] = texts.len();
+            self.texts.extend(texts);
+        }
+    }
+
+    /// What columns hold, with the texts of the rows.
+    fn codings(&self, summary: &Summary) -> Result<Vec<Coding>> {
+        let mut texts = self.texts.iter();
+        let of = |(told, &n): (ToldKind, &usize)| {
+            let texts = match told.kind {
+                Kind::Ordered => told.words.clone(),
+                _ => texts.by_ref().take(n).cloned().collect(),
+            };
+            Coding { told, texts: Arc::new(texts) }
+        };
+        Ok(summary.told()?.into_iter().zip(&self.n_texts).map(of).collect())
     }
 
     /// The rows as a data set.
@@ -329,6 +499,7 @@ impl Picks {
         let d = summary.names().len();
         let n = self.targets.len() / summary.target_width();
         let samples = Samples::new(Matrix::from_vec(n, d, self.rows.clone())?, summary.names().to_vec())?;
+        let samples = samples.with_codings(self.codings(summary)?).with_views(summary.views())?;
         let names = summary.number_names();
         if !names.is_empty() {
             let values = Matrix::from_vec(n, names.len(), self.targets.clone())?;
@@ -344,8 +515,8 @@ impl Picks {
         Ok(set)
     }
 
-    /// The statistics of each column, as on one machine.
-    pub(super) fn statistics(&self, summary: &Summary) -> Result<Vec<ColumnStatistics>> {
+    /// The statistics of each column of numbers, as on one machine; `views` are ranges among these.
+    pub(super) fn statistics(&self, summary: &Summary, views: &[View]) -> Result<Vec<ColumnStatistics>> {
         let means = summary.means()?;
         let column = |j: usize| {
             let count = summary.counts[j];
@@ -363,7 +534,13 @@ impl Picks {
             let spread = if is_constant { 0.0 } else { scale };
             ColumnStatistics { mean, scale, spread, n_missing: summary.n_rows() - count, is_empty }
         };
-        Ok((0..means.len()).map(column).collect())
+        let mut columns: Vec<ColumnStatistics> = (0..means.len()).map(column).collect();
+        for (view, absent) in views.iter().zip(&summary.absent) {
+            // Rows that lack a view entirely have no gaps in it.
+            let inside = columns.get_mut(view.columns.clone()).into_iter().flatten();
+            inside.for_each(|column| column.n_missing = column.n_missing.saturating_sub(*absent));
+        }
+        Ok(columns)
     }
 
     /// The mean and the standard deviation of each number.
@@ -380,6 +557,15 @@ impl Picks {
         }
         Standard { mean, scale }
     }
+}
+
+/// The bytes of the texts of each column that has some.
+fn letters_of(samples: &Samples) -> Vec<u64> {
+    if samples.is_numeric() {
+        return vec![];
+    }
+    let sets = Letters::of(samples).into_iter().enumerate();
+    sets.filter(|(j, _)| samples.kind(*j).keeps_texts()).flat_map(|(_, set)| set.0).collect()
 }
 
 /// Calls `take` with the column of each value that is there, row by row.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::Pool;
-use crate::data::{Scale, Times, bundled};
+use crate::data::{Column, LogChoice, Recipe, Scale, Times, View, bundled, samples_of_columns};
 use crate::dist::{Rng, normal};
 use crate::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 
@@ -549,4 +549,199 @@ fn svimkl_and_other_settings_are_trained_too() {
     assert!(model.kernels().weights().is_some());
     let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(again.predict(&data.samples).unwrap(), model.predict(&data.samples).unwrap());
+}
+
+/// The kinds of the columns of [`mixed`].
+const KINDS: [(&str, &str); 7] = [
+    ("age", "number"),
+    ("smoker", "yesno"),
+    ("city", "category"),
+    ("sex", "category"),
+    ("grade", "ordered(low<mid<high)"),
+    ("day", "date(ymd)"),
+    ("note", "text"),
+];
+
+/// A table of every kind, whose class is told by its categories and words together, cut at `ends`; each part is read on its
+/// own, so that it knows its own texts alone.
+fn mixed(n: usize, ends: &[usize]) -> Vec<Dataset> {
+    let mut rng = Rng::new(4, 0);
+    let mut rows: Vec<(Vec<Option<String>>, &str)> = vec![];
+    for i in 0..n {
+        let (sick, city) = (rng.below(2), rng.below(if i < n / 2 { 5 } else { 8 }));
+        let words = [["well", "fine", "calm"], ["fever", "cough", "pain"]][sick];
+        let filler = format!("w{} visit{}", rng.below(40), i % 30);
+        let cells = vec![
+            (i % 9 > 0).then(|| format!("{}", 30.0 + 20.0 * rng.uniform())),
+            Some(["yes", "no"][rng.below(2)].to_string()),
+            // A level of one row, which is in one part alone.
+            Some(if i == 3 { "Atlantis".into() } else { format!("town{city}") }),
+            (i % 11 > 0).then(|| if (city + sick) % 2 == 0 { "f".to_string() } else { "m".to_string() }),
+            Some(["low", "mid", "high"][rng.below(3)].to_string()),
+            Some(format!("2021-{:02}-{:02}", 1 + rng.below(12), 1 + rng.below(28))),
+            Some(format!("patient {} {} {filler}", words[rng.below(3)], words[rng.below(3)])),
+        ];
+        rows.push((cells, ["healthy", "sick"][sick]));
+    }
+    let mut start = 0;
+    let mut part = |&end: &usize| {
+        let here = &rows[start..end];
+        start = end;
+        let column = |(j, (name, kind)): (usize, &(&str, &str))| {
+            let cells = here.iter().map(|(cells, _)| cells[j].clone()).collect();
+            (name.to_string(), Column::Known(kind.parse().unwrap(), cells))
+        };
+        let samples = samples_of_columns(KINDS.iter().enumerate().map(column).collect()).unwrap().0;
+        let codes = here.iter().map(|(_, class)| usize::from(*class == "sick")).collect();
+        let labels = Labels::from_parts(vec!["healthy".into(), "sick".into()], codes).unwrap();
+        Dataset::new("mixed", samples, labels).unwrap()
+    };
+    ends.iter().map(&mut part).collect()
+}
+
+fn encoder(model: &Model) -> Record {
+    model.kept.preprocessor.encode().take_record("encoder")
+}
+
+#[test]
+fn tables_of_every_kind_have_the_encoder_and_the_model_of_one_machine() {
+    let n = 96;
+    let whole = mixed(n, &[n]).remove(0);
+    let banks = ["gaussian(1) on numbers, overlap, linear on words(note), gaussian(2)", "period(day; week)"];
+    let banks = [banks[0].to_string(), format!("{}, gaussian(1) on {}", banks[0], banks[1])];
+    for bank in &banks {
+        let plan = Plan::new("mklr").unwrap().kernels(bank).unwrap().set("tol", "1e-12").unwrap();
+        let parts = trained(&plan, mixed(n, &[30, 31, 31, 60, n]), 1).unwrap();
+        let one = plan.train(&whole).unwrap();
+        assert!(!encoder(&one).is_empty());
+        assert_eq!(encoder(&parts), encoder(&one));
+        // Words make rows wide: they stay sparse.
+        assert!(encoder(&parts).take::<u64>("sparse").unwrap() == 1);
+        let scores = |model: &Model| model.predict(&whole.samples).unwrap().scores;
+        let (found, expected) = (scores(&parts), scores(&one));
+        let size = expected.data().iter().fold(0.0f64, |size, value| size.max(value.abs()));
+        for (found, expected) in found.data().iter().zip(expected.data()) {
+            assert!((found - expected).abs() < 1e-3 * size, "{bank}: {found} {expected}");
+        }
+        // One partition of all rows, too, and its file.
+        let alone = trained(&plan, vec![whole.clone()], 1).unwrap();
+        assert_eq!(encoder(&alone), encoder(&one));
+        let again = Model::from_bytes(&parts.to_bytes().unwrap()).unwrap();
+        assert_eq!(scores(&again), found);
+    }
+}
+
+#[test]
+fn default_banks_of_other_kinds_are_those_of_one_machine() {
+    let n = 60;
+    let plan = Plan::new("mklr").unwrap().set("iterations", "3").unwrap();
+    let parts = trained(&plan, mixed(n, &[20, n]), 1).unwrap();
+    let whole = plan.train(&mixed(n, &[n])[0]).unwrap();
+    assert_eq!(encoder(&parts), encoder(&whole));
+    assert_eq!(parts.header.bank, whole.header.bank);
+    assert_eq!(parts.header.features, whole.header.features);
+}
+
+#[test]
+fn bits_of_other_kinds_depend_on_neither_threads_nor_repetition() {
+    let plan = Plan::new("mklr").unwrap().kernels("overlap, linear on words(note), gaussian(2)").unwrap();
+    let plan = plan.set("landmarks", "25").unwrap().set("iterations", "5").unwrap();
+    let bytes = |threads: usize| trained(&plan, mixed(2500, &[2200, 2500]), threads).unwrap().to_bytes().unwrap();
+    let first = bytes(1);
+    assert!(first == bytes(1) && first == bytes(3));
+}
+
+#[test]
+fn methods_on_rows_take_other_kinds() {
+    let few = [("frequencies", "24"), ("sweeps", "2"), ("epochs", "1"), ("start", "2")];
+    let plan = few.iter().fold(Plan::new("cik").unwrap(), |plan, (name, value)| plan.set(name, value).unwrap());
+    let (parts, whole) = (trained(&plan, mixed(300, &[90, 300]), 1).unwrap(), mixed(300, &[300]).remove(0));
+    assert_eq!(encoder(&parts), encoder(&plan.train(&whole).unwrap()));
+    assert_eq!(parts.predict(&whole.samples).unwrap().labels.len(), 300);
+}
+
+#[test]
+fn partitions_of_other_kinds_are_named() {
+    let mut parts = mixed(60, &[30, 60]);
+    let note: Vec<Option<String>> = (0..30).map(|i| Some(format!("n{}", i % 3))).collect();
+    let columns =
+        KINDS[..6].iter().map(|(name, kind)| (name.to_string(), Column::Known(kind.parse().unwrap(), vec![None; 30])));
+    let columns = columns.chain([("note".to_string(), Column::Text(note))]).collect();
+    parts[1].samples = samples_of_columns(columns).unwrap().0;
+    let plan = mklr(&[]);
+    assert_eq!(
+        trained(&plan, parts, 1).unwrap_err().to_string(),
+        "partition 1: column 'note' is taken as category, in the first as text; say its kind for all of them"
+    );
+}
+
+/// Rows with two views, one of which some rows lack.
+fn viewed(n: usize) -> Dataset {
+    let mut rng = Rng::new(9, 0);
+    let x = Matrix::from_fn(n, 5, |i, j| match (i % 7, j) {
+        (3, 2..) => f64::NAN,
+        (5, 1) => f64::NAN,
+        _ => (normal(&mut rng) + if (i + j) % 3 == 0 { 1.5 } else { 0.0 }).exp(),
+    });
+    let labels = Labels::new(&(0..n).map(|i| ["a", "b", "a"][i % 3]).collect::<Vec<_>>()).unwrap();
+    let views = vec![View { name: "one".into(), columns: 0..2 }, View { name: "two".into(), columns: 2..5 }];
+    Dataset::new("viewed", Samples::unnamed(x).unwrap().with_views(views).unwrap(), labels).unwrap()
+}
+
+#[test]
+fn views_are_those_of_one_machine_whatever_rows_lack() {
+    let data = viewed(90);
+    for missing in ["skip", "impute", "drop"] {
+        for log in [LogChoice::None, LogChoice::Views(vec!["two".into()])] {
+            let plan = Plan::new("mklr").unwrap().kernels("gaussian(1, 2) each view, linear on one").unwrap();
+            let plan = plan
+                .set("tol", "1e-12")
+                .unwrap()
+                .missing(missing.parse().unwrap())
+                .recipe(Recipe { log, ..Recipe::default() });
+            let parts = trained(&plan, cut(&data, &[20, 55, 90]), 1).unwrap();
+            let one = plan.train(&data).unwrap();
+            assert_eq!(parts.header.views, one.header.views);
+            assert_eq!(parts.header.kernels.len(), one.header.kernels.len());
+            assert_eq!(parts.training().n_samples(), one.training().n_samples());
+            let notes = |model: &Model| model.kept.preprocessor.notes();
+            assert_eq!(notes(&parts), notes(&one));
+            let scores = |model: &Model| model.predict(&data.samples).unwrap().scores;
+            let (found, expected) = (scores(&parts), scores(&one));
+            let size = expected.data().iter().fold(0.0f64, |size, value| size.max(value.abs()));
+            for (found, expected) in found.data().iter().zip(expected.data()) {
+                assert!((found - expected).abs() < 1e-3 * size, "{missing}: {found} {expected}");
+            }
+            assert_eq!(scores(&Model::from_bytes(&parts.to_bytes().unwrap()).unwrap()), found);
+        }
+    }
+    let plain = Plan::new("mklr").unwrap().set("iterations", "2").unwrap();
+    let (parts, one) = (trained(&plain, cut(&data, &[40, 90]), 1).unwrap(), plain.train(&data).unwrap());
+    assert_eq!(parts.header.bank, one.header.bank);
+    let mut other = cut(&data, &[40, 90]);
+    other[1].samples = other[1].samples.clone().with_views(vec![]).unwrap();
+    assert!(trained(&plain, other, 1).unwrap_err().to_string().contains("partition 1 has other views"));
+    let mut empty = data.samples.features().to_dense().unwrap().into_owned();
+    empty.row_mut(50).fill(f64::NAN);
+    let samples = Samples::unnamed(empty).unwrap().with_views(data.samples.views().to_vec()).unwrap();
+    let empty = Dataset { samples, ..data };
+    let message = trained(&plain, cut(&empty, &[40, 90]), 1).unwrap_err().to_string();
+    assert_eq!(message, "viewed: row 11 has no view at all; leave it out");
+}
+
+#[test]
+fn too_many_levels_or_terms_are_refused() {
+    let whole = mixed(40, &[40]).remove(0);
+    let names = whole.samples.names();
+    let wanted = Wanted { encoded: vec![], letters: vec![] };
+    let seen = Seen::of(&whole.samples, &wanted);
+    assert!(check_size(&seen, names, &wanted).is_ok());
+    let levels: Vec<Option<String>> = (0..MOST_TEXTS + 1).map(|i| Some(i.to_string())).collect();
+    let column = Column::Known(crate::data::Kind::Category.into(), levels);
+    let samples = samples_of_columns(vec![("id".into(), column)]).unwrap().0;
+    let error = check_size(&Seen::of(&samples, &wanted), samples.names(), &wanted).unwrap_err().to_string();
+    assert!(
+        error.starts_with("1048577 levels of column 'id', 5 MiB of texts in all: partitions take up to"),
+        "{error}"
+    );
 }

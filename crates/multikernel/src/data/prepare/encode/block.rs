@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::encoding::Encoding;
 use super::levels::Levels;
-use super::terms::{Room, each_term, sequence_terms, spelled};
+use super::seen::{SeenBlock, SeenRange, SeenTerms};
+use super::terms::{Room, each_term, sequence_terms};
 use crate::data::table::{Coding, Kind};
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -91,43 +92,15 @@ impl Terms {
         Terms { words, weights, alphabet, index }
     }
 
-    /// Counts in how many texts each term of `words` or `chars` occurs, each text as often as rows hold it; also
-    /// returns the sum of these counts.
-    fn of_texts(encoding: Encoding, texts: &[(&str, usize)]) -> (Terms, usize) {
-        // The number of texts that hold a term, and the last of them.
-        let mut seen: FxHashMap<String, (usize, usize)> = FxHashMap::default();
-        let mut room = Room::default();
-        for (t, (text, times)) in texts.iter().enumerate() {
-            each_term(text, encoding, &mut room, |term| match seen.get_mut(term) {
-                Some((_, last)) if *last == t => {}
-                Some((count, last)) => (*count, *last) = (*count + times, t),
-                None => drop(seen.insert(term.to_string(), (*times, t))),
-            });
+    /// The vocabulary of all training rows.
+    fn of(encoding: Encoding, seen: SeenTerms, alphabet: Vec<u8>) -> Terms {
+        if !encoding.is_of_texts() {
+            return Terms::new(seen.words, vec![], alphabet);
         }
-        let n: usize = texts.iter().map(|(_, times)| times).sum();
-        let mut sorted: Vec<(String, usize)> = seen.into_iter().map(|(term, (count, _))| (term, count)).collect();
-        sorted.sort_unstable();
-        let n_stored = sorted.iter().map(|(_, count)| count).sum();
-        let weight = |(_, count): &(String, usize)| ((1 + n) as f64 / (1 + count) as f64).ln() + 1.0;
-        let weights = sorted.iter().map(weight).collect();
-        (Terms::new(sorted.into_iter().map(|(term, _)| term).collect(), weights, vec![]), n_stored)
-    }
-
-    fn of_sequences(encoding: Encoding, texts: &[(&str, usize)]) -> Terms {
-        let mut alphabet: Vec<u8> = texts.iter().flat_map(|(text, _)| spelled(text, encoding).into_bytes()).collect();
-        alphabet.sort_unstable();
-        alphabet.dedup();
-        let mut words: Vec<String> = vec![];
-        for (text, _) in texts {
-            words.extend(sequence_terms(text, encoding, &alphabet).into_iter().map(|(term, _)| term));
-            if words.len() > 1 << 20 {
-                words.sort_unstable();
-                words.dedup();
-            }
-        }
-        words.sort_unstable();
-        words.dedup();
-        Terms::new(words, vec![], alphabet)
+        let n = seen.n_texts;
+        let weight = |&count: &usize| ((1 + n) as f64 / (1 + count) as f64).ln() + 1.0;
+        let weights = seen.counts.iter().map(weight).collect();
+        Terms::new(seen.words, weights, vec![])
     }
 
     /// Positions and values of a text's features, ascending, and how many of its terms are unknown.
@@ -168,42 +141,26 @@ impl Terms {
 
     /// How many features there are: sequences have one more, for terms that no training row has.
     fn width(&self, encoding: Encoding) -> usize {
-        let is_sequence = !matches!(encoding, Encoding::Words { .. } | Encoding::Chars { .. });
-        self.words.len() + usize::from(is_sequence)
+        self.words.len() + usize::from(!encoding.is_of_texts())
     }
 }
 
 impl Block {
-    /// Learns from training rows; returns, where it is known, how many of their values are not zero.
-    pub(super) fn fit(encoded: &Encoded, source: &Source<'_>) -> Result<(Block, Option<usize>)> {
-        let (encoding, mut n_stored) = (encoded.encoding, None);
+    /// What is learned from what all training rows say; `alphabet` are the letters of their sequences.
+    pub(super) fn of(encoded: &Encoded, seen: SeenBlock, alphabet: Vec<u8>) -> Result<Block> {
+        let encoding = encoded.encoding;
         let state = match encoding {
-            Encoding::Overlap => State::Levels(
-                encoded.columns.iter().map(|&j| Levels::fit(&source.column(j), source.texts(j))).collect(),
-            ),
-            Encoding::Clinical => State::Ranges(encoded.columns.iter().map(|&j| range(source, j)).collect()),
+            Encoding::Overlap => State::Levels(seen.columns.into_iter().map(|column| column.levels.finish()).collect()),
+            Encoding::Clinical => State::Ranges(seen.columns.into_iter().map(range).collect()),
             Encoding::Period(_) => State::Nothing,
-            _ => {
-                let texts = used_texts(source, &encoded.columns);
-                let is_text = matches!(encoding, Encoding::Words { .. } | Encoding::Chars { .. });
-                let terms = match is_text {
-                    true => {
-                        let (terms, n) = Terms::of_texts(encoding, &texts);
-                        // Texts of several columns may have terms in common.
-                        n_stored = Some(n).filter(|_| encoded.columns.len() == 1);
-                        terms
-                    }
-                    false => Terms::of_sequences(encoding, &texts),
-                };
-                if terms.words.len() > MAX_TERMS {
-                    return Err(Error::input(format!(
-                        "{encoding} has more than {MAX_TERMS} features; choose fewer letters"
-                    )));
-                }
-                State::Terms(terms)
+            _ if seen.terms.words.len() > MAX_TERMS => {
+                return Err(Error::input(format!(
+                    "{encoding} has more than {MAX_TERMS} features; choose fewer letters"
+                )));
             }
+            _ => State::Terms(Terms::of(encoding, seen.terms, alphabet)),
         };
-        Ok((Block { encoded: encoded.clone(), state }, n_stored))
+        Ok(Block { encoded: encoded.clone(), state })
     }
 
     /// Number of features.
@@ -388,8 +345,7 @@ impl Block {
             Encoding::Period(_) => State::Nothing,
             _ => {
                 let (words, weights): (Vec<String>, Vec<f64>) = (record.take("words")?, record.take("weights")?);
-                let is_text = matches!(encoding, Encoding::Words { .. } | Encoding::Chars { .. });
-                let is_sound = weights.len() == if is_text { words.len() } else { 0 };
+                let is_sound = weights.len() == if encoding.is_of_texts() { words.len() } else { 0 };
                 if !is_sound || weights.iter().any(|weight| !weight.is_finite()) {
                     return Err(Error::input("the weights of its words do not fit"));
                 }
@@ -412,7 +368,7 @@ fn add(row: &mut Vec<(u32, f64)>, more: &[(u32, f64)]) {
 }
 
 /// The texts of these columns that rows hold, and how many do.
-fn used_texts<'a>(source: &'a Source<'_>, columns: &[usize]) -> Vec<(&'a str, usize)> {
+pub(super) fn used_texts<'a>(source: &'a Source<'_>, columns: &[usize]) -> Vec<(&'a str, usize)> {
     let mut found = vec![];
     for &j in columns {
         let texts = source.texts(j);
@@ -429,17 +385,13 @@ fn used_texts<'a>(source: &'a Source<'_>, columns: &[usize]) -> Vec<(&'a str, us
 }
 
 /// What the clinical kernel needs of a column.
-fn range(source: &Source<'_>, j: usize) -> Range {
-    let (values, texts) = (source.column(j), source.texts(j));
-    if !texts.is_empty() {
-        return Range::Levels(Levels::fit(&values, texts));
+fn range(seen: SeenRange) -> Range {
+    if seen.levels.is_text {
+        return Range::Levels(seen.levels.finish());
     }
-    let present: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
-    let low = present.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = present.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if present.is_empty() {
+    if seen.count == 0 {
         return Range::Number { low: 0.0, range: 1.0, mean: 0.0 };
     }
-    let range = if high > low { high - low } else { 1.0 };
-    Range::Number { low, range, mean: present.iter().map(|value| value / present.len() as f64).sum() }
+    let range = if seen.high > seen.low { seen.high - seen.low } else { 1.0 };
+    Range::Number { low: seen.low, range, mean: seen.mean }
 }

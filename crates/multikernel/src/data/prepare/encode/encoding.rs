@@ -114,6 +114,11 @@ impl Encoding {
         !matches!(self, Encoding::Overlap | Encoding::Clinical | Encoding::Period(_))
     }
 
+    /// Whether its features are terms of free texts, weighted by their rareness.
+    pub(super) fn is_of_texts(self) -> bool {
+        matches!(self, Encoding::Words { .. } | Encoding::Chars { .. })
+    }
+
     /// Whether it is written in the place of columns, as in `linear on words(abstract)`.
     pub fn is_selector(self) -> bool {
         matches!(self, Encoding::Words { .. } | Encoding::Chars { .. } | Encoding::Period(_))

@@ -3,7 +3,72 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::file::Record;
+use crate::file::{Record, record};
+
+record! {
+    /// What rows say about the levels of a column; that of all rows is the union of what parts of them say.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub(super) struct SeenLevels {
+        /// In alphabetical order.
+        pub(super) texts: Vec<String>,
+        /// Levels that are numbers, ascending.
+        pub(super) numbers: Vec<f64>,
+        pub(super) has_missing: bool,
+        /// Whether values are positions among texts.
+        pub(super) is_text: bool,
+    }
+}
+
+impl SeenLevels {
+    /// The levels among the values of a column, which are positions in `texts`, or, without texts, the levels
+    /// themselves.
+    pub(super) fn of(values: &[f64], texts: &[String]) -> SeenLevels {
+        let has_missing = values.iter().any(|value| value.is_nan());
+        let present = values.iter().copied().filter(|value| !value.is_nan());
+        if texts.is_empty() {
+            let mut seen = SeenLevels { numbers: present.collect(), has_missing, ..SeenLevels::default() };
+            seen.numbers.sort_by(f64::total_cmp);
+            seen.numbers.dedup();
+            return seen;
+        }
+        let mut is_used = vec![false; texts.len()];
+        present.for_each(|value| is_used[value as usize] = true);
+        let used = texts.iter().zip(is_used).filter(|(_, is_used)| *is_used);
+        let mut texts: Vec<String> = used.map(|(text, _)| text.clone()).collect();
+        texts.sort_unstable();
+        SeenLevels { texts, numbers: vec![], has_missing, is_text: true }
+    }
+
+    /// Adds what other rows say.
+    pub(super) fn add(&mut self, next: &SeenLevels) {
+        // Both are sorted, and the sort merges runs.
+        self.texts.extend_from_slice(&next.texts);
+        self.texts.sort();
+        self.texts.dedup();
+        self.numbers.extend_from_slice(&next.numbers);
+        self.numbers.sort_by(f64::total_cmp);
+        self.numbers.dedup();
+        self.has_missing |= next.has_missing;
+        self.is_text |= next.is_text;
+    }
+
+    /// Whether lists are in order, and of the kind of the column.
+    pub(super) fn is_sound(&self, keeps_texts: bool) -> bool {
+        let has_texts = self.is_text || !self.texts.is_empty();
+        self.texts.windows(2).all(|pair| pair[0] < pair[1])
+            && self.numbers.iter().all(|number| number.is_finite())
+            && self.numbers.windows(2).all(|pair| pair[0] < pair[1])
+            && if keeps_texts { self.numbers.is_empty() } else { !has_texts }
+    }
+
+    pub(super) fn finish(self) -> Levels {
+        let texts = match self.is_text {
+            true => self.texts,
+            false => self.numbers.iter().map(f64::to_string).collect(),
+        };
+        Levels { texts, has_missing: self.has_missing }
+    }
+}
 
 /// The levels that training rows have, in alphabetical order, and whether some lack one: that is a level of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,24 +78,6 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// The levels among the values of a column, which are positions in `texts`, or, without texts, the levels
-    /// themselves.
-    pub(super) fn fit(values: &[f64], texts: &[String]) -> Levels {
-        let has_missing = values.iter().any(|value| value.is_nan());
-        if texts.is_empty() {
-            let mut numbers: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-            numbers.sort_by(f64::total_cmp);
-            numbers.dedup();
-            return Levels { texts: numbers.iter().map(f64::to_string).collect(), has_missing };
-        }
-        let mut is_used = vec![false; texts.len()];
-        values.iter().filter(|value| !value.is_nan()).for_each(|&value| is_used[value as usize] = true);
-        let mut used: Vec<String> =
-            texts.iter().zip(is_used).filter(|(_, is_used)| *is_used).map(|(text, _)| text.clone()).collect();
-        used.sort_unstable();
-        Levels { texts: used, has_missing }
-    }
-
     /// Number of features: one for each level, and one for missing values if training rows have some.
     pub(super) fn width(&self) -> usize {
         self.texts.len() + usize::from(self.has_missing)

@@ -6,12 +6,15 @@
 mod block;
 mod encoding;
 mod levels;
+mod seen;
 mod terms;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
 use self::block::{Block, Source};
-use self::levels::Levels;
+use self::levels::{Levels, SeenLevels};
 use crate::data::table::words::{list, quoted};
 use crate::data::table::{Kind, Samples, ToldKind, View};
 use crate::error::{Error, Result};
@@ -20,11 +23,12 @@ use crate::file::Record;
 use crate::linalg::Matrix;
 pub use block::Encoded;
 pub use encoding::{Encoding, Period};
+pub(crate) use seen::{Letters, Seen, Wanted};
 
 /// Fewer features than this are kept dense.
 const MIN_SPARSE_COLUMNS: usize = 65;
 /// Rows are kept sparse if at most one value in this many is not zero.
-const SPARSITY: usize = 4;
+const SPARSITY: u128 = 4;
 
 /// Where the columns of a table went, for selectors of kernels.
 #[derive(Clone, Copy, Debug)]
@@ -80,15 +84,24 @@ pub(super) fn views_among(views: &[View], columns: &[usize]) -> Vec<View> {
 impl Encoder {
     /// Learns from training rows; `kept` are the columns of numbers that kernels see, among all columns of numbers.
     pub(super) fn fit(samples: &Samples, wanted: &[Encoded], kept: &[usize], is_dense: bool) -> Result<Encoder> {
-        let source = Source { features: samples.features(), codings: samples.codings() };
+        let wanted = Wanted::of(samples, wanted);
+        Encoder::of_seen(Seen::of(samples, &wanted), &wanted, samples, kept, is_dense)
+    }
+
+    /// [`Encoder::fit`] from what all rows say, wherever they are; of `samples`, which may be any of them, only names, kinds
+    /// and views count.
+    pub(super) fn of_seen(
+        seen: Seen,
+        wanted: &Wanted,
+        samples: &Samples,
+        kept: &[usize],
+        is_dense: bool,
+    ) -> Result<Encoder> {
         let kinds: Vec<Kind> = (0..samples.n_features()).map(|j| samples.kind(j)).collect();
-        let level = |(j, kind): (usize, &Kind)| match kind {
-            Kind::Category => Levels::fit(&source.column(j), source.texts(j)),
-            _ => Levels::default(),
-        };
-        let levels = kinds.iter().enumerate().map(level).collect();
-        let fitted = wanted.iter().map(|encoded| Block::fit(encoded, &source)).collect::<Result<Vec<_>>>()?;
-        let (blocks, n_stored): (Vec<Block>, Vec<Option<usize>>) = fitted.into_iter().unzip();
+        let Seen { n_rows, levels, blocks } = seen;
+        let n_stored: u128 = blocks.iter().map(|block| block.n_stored as u128).sum();
+        let learn = |(encoded, block)| Block::of(encoded, block, wanted.alphabet(encoded));
+        let blocks = wanted.encoded.iter().zip(blocks).map(learn).collect::<Result<Vec<_>>>()?;
         let numbers = numbers_of(samples);
         let mut at: Vec<Option<usize>> = vec![None; kinds.len()];
         kept.iter().enumerate().for_each(|(place, &k)| at[numbers[k]] = Some(place));
@@ -101,16 +114,18 @@ impl Encoder {
             told,
             kinds,
             raw_views: samples.views().to_vec(),
-            levels,
+            levels: levels.into_iter().map(SeenLevels::finish).collect(),
             blocks,
             numbers: at,
             ..Encoder::default()
         };
         encoder.place();
         let n_columns = encoder.out_names.len();
-        encoder.is_sparse = !is_dense
-            && n_columns >= MIN_SPARSE_COLUMNS
-            && encoder.n_stored(&source, &n_stored) * SPARSITY <= samples.n_samples() * n_columns;
+        let n_own = encoder.kinds.iter().filter(|kind| !matches!(kind, Kind::Text | Kind::Sequence)).count();
+        // About how many values of training rows are not zero.
+        let n_stored = n_rows as u128 * n_own as u128 + n_stored;
+        encoder.is_sparse =
+            !is_dense && n_columns >= MIN_SPARSE_COLUMNS && n_stored * SPARSITY <= n_rows as u128 * n_columns as u128;
         Ok(encoder)
     }
 
@@ -137,16 +152,6 @@ impl Encoder {
             self.out_names.extend(block.names(&self.names));
             self.ranges.push((block.encoded.clone(), start..self.out_names.len()));
         }
-    }
-
-    /// About how many values of training rows are not zero, given the numbers that blocks know of their own.
-    fn n_stored(&self, source: &Source<'_>, known: &[Option<usize>]) -> usize {
-        let n = source.features.n_rows();
-        let base = n * self.kinds.iter().filter(|kind| !matches!(kind, Kind::Text | Kind::Sequence)).count();
-        let of_block = |(block, known): (&Block, &Option<usize>)| {
-            known.unwrap_or_else(|| block.apply(source).iter().map(Vec::len).sum())
-        };
-        base + self.blocks.iter().zip(known).map(of_block).sum::<usize>()
     }
 
     pub(super) fn layout(&self) -> EncodedLayout<'_> {
