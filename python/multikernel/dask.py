@@ -21,7 +21,7 @@ import numpy as np
 from . import _core
 from ._data import is_collection
 from ._estimators import MKLClassifier
-from ._partitions import ROWS, Engine, Here, Training, target_of, stored
+from ._partitions import ROWS, Engine, Here, Training, stored, target_of
 from ._spread import AHEAD, RETRIES, Part, in_turn, late, run_part
 from ._targets import target_names
 
@@ -211,9 +211,9 @@ def train(
     The objective of ``"mklr"`` and ``"svimkl"`` is a sum over rows, so it is summed up where the rows are; landmarks, drawn with
     the seed, carry the functions. ``"evidence"`` on landmarks needs one pass over the rows. The clusters of ``"cik"`` and
     ``"dpm"``, looked for in rows drawn at first, are sums, too. Times to an event take two passes over the rows where others
-    take one. Learners of streams go through the partitions once, in their
-    order, on one worker at a time. The estimator is fitted as by `fit`; its model has the same bits with any workers, whoever of
-    them died, and with ``client=None``, which asks the partitions in this process one after the other.
+    take one. Learners of streams go through the partitions once, in their order, on one worker at a time. The estimator is
+    fitted as by `fit`; its model has the same bits with any workers, whoever of them died, and with ``client=None``, which asks
+    the partitions in this process one after the other.
 
     Parameters
     ----------
