@@ -84,6 +84,13 @@ impl ByPartitions for Evidence {
         observer: &mut dyn Observer,
     ) -> Result<Run> {
         self.check_landmarks()?;
+        // Between all rows the method takes times, too.
+        if let Target::Times(_) = landmarks.target {
+            return Err(Error::param(
+                "method",
+                "on partitions evidence predicts classes and numbers; for times to an event use mklr or svimkl",
+            ));
+        }
         let stop = || control.stop().is_some();
         let basis = Basis::new(landmarks, &stop)?;
         check_memory(&basis, landmarks)?;

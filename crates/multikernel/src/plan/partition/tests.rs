@@ -261,6 +261,11 @@ fn evidence_on_partitions_is_saved_whole_and_same_on_any_threads() {
         let facts = crate::report::model_text(&model);
         assert!(facts.contains("600 in partitions") && facts.contains("log evidence"), "{facts}");
     }
+    let x = Matrix::from_fn(30, 2, |i, j| ((i * 7 + j * 5) % 11) as f64);
+    let times = Times::new((1..31).map(f64::from).collect(), (0..30).map(|i| i % 3 > 0).collect()).unwrap();
+    let times = Dataset::of_times("times", Samples::unnamed(x).unwrap(), times).unwrap();
+    let error = trained(&evidence(&[]), cut(&times, &[15, 30]), 1).unwrap_err();
+    assert!(error.to_string().contains("classes and numbers; for times to an event use mklr"), "{error}");
     let weighted = evidence(&[("class_weights", "balanced")]);
     let error = trained(&weighted, cut(&bundled("sonar").unwrap(), &[100, 208]), 1).unwrap_err();
     assert!(error.to_string().starts_with("parameter class_weights: with landmarks"), "{error}");
