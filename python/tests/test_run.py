@@ -1,7 +1,6 @@
 """While it runs: threads, Ctrl-C, progress, time limits."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -87,4 +86,13 @@ def test_import_takes_no_optional_packages():
 
     # scikit-learn itself may import pandas; multikernel must not add to it.
     assert imported("import multikernel") == imported("import sklearn.base, joblib")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_import_leaves_the_handler_of_interrupts():
+    code = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import multikernel
+sys.exit(signal.getsignal(signal.SIGINT) is not signal.default_int_handler)
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

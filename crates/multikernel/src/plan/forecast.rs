@@ -78,7 +78,9 @@ impl Plan {
             return Ok(None);
         }
         let n_squares = if self.uses_kernels() { self.method().n_squares() as u64 } else { 0 };
-        let autos = if self.params().autos().is_empty() { 0 } else { self.params().candidates().len() };
+        // A rehearsal takes a part of the run itself.
+        let rehearsed = self.params().rehearsal(n_rows).is_some();
+        let autos = if self.params().autos().is_empty() || rehearsed { 0 } else { self.params().candidates().len() };
         let n_inner = autos + usize::from(self.wants_proba());
         Ok(Some(Forecast {
             n_rows,

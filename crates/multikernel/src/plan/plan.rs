@@ -540,10 +540,18 @@ impl Plan {
             lines.push(line);
         }
         let candidates = params.candidates();
-        if candidates.len() > 1 {
+        let n = task.n_samples();
+        let rehearsals: Option<Vec<Params>> = candidates.iter().map(|params| params.rehearsal(n)).collect();
+        if let Some(rehearsals) = rehearsals.filter(|_| candidates.len() > 1) {
+            session.observer.phase("inner fold");
+            let tuned = inner::descend(&rehearsals, task, inner::SOME, &half, session.observer)?;
+            let (found, line) = told(&params.autos(), &candidates, tuned, None, &params);
+            params = found;
+            lines.push(line);
+        } else if candidates.len() > 1 {
             session.observer.phase("inner folds");
             let tuned = inner::tune(&candidates, task, &half, session.observer)?;
-            let (found, line) = told(&params.autos(), &candidates, tuned, Some(task.n_samples()), &params);
+            let (found, line) = told(&params.autos(), &candidates, tuned, Some(n), &params);
             params = found;
             lines.push(line);
         }

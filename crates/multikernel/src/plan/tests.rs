@@ -139,6 +139,48 @@ fn landmarks_grow_until_the_held_out_loss_falls_by_little() {
     assert!(line.contains("lambda = ") && line.starts_with(&format!("landmarks = {again}; ")), "{line}");
 }
 
+#[test]
+fn penalty_is_chosen_on_some_landmarks_and_rows_from_smooth_to_wiggly() {
+    // Classes that a line tells apart but for every fifth row or so: the smooth win.
+    let data = by_sign(1200, |x, y| x + y + 1.3 * (1e5 * x).sin());
+    let pool = Pool::new(1).unwrap();
+    let plan = Plan::new("mklr").unwrap().kernels("gaussian(0.3)").unwrap();
+    let plan = plan.set("landmarks", "600").unwrap().set("lambda", "auto").unwrap();
+    let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
+    let input = Input::Stack(prepared.stack().unwrap());
+    let (labels, target) = (&data.labels, &Target::Classes);
+    let task = Task { input, labels, target, groups: None, views: &[], alternatives: &[], seed: 0, pool: &pool };
+    let fewer = plan.clone().set("landmarks", "500").unwrap().params().candidates();
+    let control = Control::default();
+    let tuned = descend(&fewer, &task, usize::MAX, &control, &mut Silent).unwrap().unwrap();
+    // The first that is worse is the last that is tried.
+    let falls = tuned.figures.windows(2).take_while(|pair| pair[1] < pair[0]).count();
+    assert!(falls < 5 && tuned.figures.len() == falls + 2 && tuned.best == falls, "{:?}", tuned.figures);
+    // Each begun anew comes to the same.
+    let fold = folds(&task, Deal::Tune).unwrap().swap_remove(0);
+    let codes: Vec<usize> = fold.test.iter().map(|&i| data.labels.codes()[i]).collect();
+    assert_eq!((fold.test.len(), tuned.n_scored), (240, 240));
+    for (params, figure) in fewer.iter().zip(&tuned.figures) {
+        let held_out =
+            HeldOut { want: Want::Probabilities, task: &task, folds: std::slice::from_ref(&fold), control: &control };
+        let found = &held_out.all(std::slice::from_ref(params), &mut Silent).unwrap()[0];
+        let rows = Matrix::from_fn(fold.test.len(), 2, |i, c| found.get(fold.test[i], c));
+        assert!((log_loss(&rows, &codes) - figure).abs() < 1e-4, "{figure}");
+    }
+    let some = descend(&fewer, &task, 100, &control, &mut Silent).unwrap().unwrap();
+    assert_eq!(some.n_scored, 100);
+    let model = plan.train(&data).unwrap();
+    let params = model.training().params();
+    assert_eq!(
+        (&params["landmarks"], &params["lambda"]),
+        (&"600".to_string(), &fewer[tuned.best].to_texts()["lambda"])
+    );
+    let rehearsed = plan.params().rehearsal(1200).unwrap().to_texts();
+    assert_eq!((rehearsed["landmarks"].as_str(), rehearsed["tol"].as_str()), ("500", "1e-6"));
+    // All folds where rows are few.
+    assert!(plan.params().rehearsal(1000).is_none());
+}
+
 /// Cancels once this many models of inner folds are done.
 struct CancelAfter(u64, crate::run::Canceller);
 

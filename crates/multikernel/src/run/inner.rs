@@ -74,6 +74,9 @@ struct FoldScores {
     stop: Stop,
 }
 
+/// Told what a fold has so far; whether it goes on.
+type Scored<'a> = &'a (dyn Fn(&FoldScores) -> bool + Sync);
+
 impl HeldOut<'_> {
     /// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each
     /// setting of the parameters. Within a fold, each setting is warm-started from the previous one. `observer`
@@ -106,11 +109,16 @@ impl HeldOut<'_> {
             let progress = Progress::of(told.1, total);
             told.0.progress(&progress);
         };
-        let found = self.task.pool.map(self.folds.len(), |f| self.one_fold(&self.folds[f], settings, &done));
+        let scored = |_: &FoldScores| {
+            done();
+            true
+        };
+        let found = self.task.pool.map(self.folds.len(), |f| self.one_fold(&self.folds[f], settings, &scored));
         found.into_iter().collect()
     }
 
-    fn one_fold(&self, split: &Split, settings: &[Params], done: &(dyn Fn() + Sync)) -> Result<FoldScores> {
+    /// The settings in turn on one fold. After each, `scored` says whether to go on.
+    fn one_fold(&self, split: &Split, settings: &[Params], scored: Scored<'_>) -> Result<FoldScores> {
         let task = self.task;
         let (labels, target) = (task.labels.select(&split.train), task.target.select(&split.train));
         let groups = task.groups.map(|groups| split.train.iter().map(|&i| groups[i]).collect::<Vec<_>>());
@@ -125,7 +133,7 @@ impl HeldOut<'_> {
                     }
                     part => part?,
                 };
-                self.each_setting(settings, &Task { input: Input::Stack(&part), ..inner }, done, |model| {
+                self.each_setting(settings, &Task { input: Input::Stack(&part), ..inner }, scored, |model| {
                     let points: Vec<usize> = model.points().iter().map(|&i| split.train[i]).collect();
                     let cross = stack.between(&split.test, &points)?;
                     let cross = match model.kernels() {
@@ -139,7 +147,7 @@ impl HeldOut<'_> {
                 let part = |of: &[usize]| rows.features().select_rows(of);
                 let (train, test) = (part(&split.train), part(&split.test));
                 let (train, test) = (Rows::new(&train, None), Rows::new(&test, None));
-                self.each_setting(settings, &Task { input: Input::Rows(&train), ..inner }, done, |model| {
+                self.each_setting(settings, &Task { input: Input::Rows(&train), ..inner }, scored, |model| {
                     self.want.of(model, Input::Rows(&test), task.pool)
                 })
             }
@@ -151,7 +159,7 @@ impl HeldOut<'_> {
         &self,
         settings: &[Params],
         task: &Task<'_>,
-        done: &(dyn Fn() + Sync),
+        scored: Scored<'_>,
         f: impl Fn(&dyn Predict) -> Result<Matrix>,
     ) -> Result<FoldScores> {
         let mut runner =
@@ -166,7 +174,9 @@ impl HeldOut<'_> {
                 Some(state) if state.is_done() => {
                     found.of_settings.extend(found.of_settings.last().cloned());
                     next = after.map(|method| method.start_from(state.as_ref(), task)).transpose()?;
-                    done();
+                    if !scored(&found) {
+                        break;
+                    }
                     continue;
                 }
                 Some(state) => state,
@@ -187,7 +197,9 @@ impl HeldOut<'_> {
                 Err(Error::Stopped(_)) => return Ok(FoldScores { stop: self.reason(), ..found }),
                 scores => found.of_settings.push(scores?),
             }
-            done();
+            if !scored(&found) {
+                break;
+            }
         }
         Ok(found)
     }
@@ -261,11 +273,12 @@ pub(crate) fn tune(
     let folds = folds(task, Deal::Tune)?;
     let held_out = HeldOut { want: want(candidates, task), task, folds: &folds, control };
     let found = held_out.each_fold(candidates, observer)?;
-    Ok(compared(candidates, task, &folds, &found).map(|tuned| {
-        let order = |&a: &usize, &b: &usize| tuned.gain(a).total_cmp(&tuned.gain(b));
-        let best = (0..tuned.figures.len()).rev().max_by(order).unwrap_or(0);
-        Tuned { best, ..tuned }
-    }))
+    Ok(compared(candidates, task, &folds, &found).map(|tuned| Tuned { best: best_of(&tuned), ..tuned }))
+}
+
+/// The best setting; the first in a tie.
+fn best_of(tuned: &Tuned) -> usize {
+    (0..tuned.figures.len()).rev().max_by(|&a, &b| tuned.gain(a).total_cmp(&tuned.gain(b))).unwrap_or(0)
 }
 
 /// Less than this part of all that was gained before is not worth another step.
@@ -279,28 +292,62 @@ pub(crate) fn grow(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<Option<Tuned>> {
-    let folds = folds(task, Deal::Tune)?;
-    let folds = &folds[..folds.len().min(1)];
-    let held_out = HeldOut { want: want(candidates, task), task, folds, control };
-    let mut scores = vec![];
-    let mut grown: Option<Tuned> = None;
-    for candidate in candidates {
-        let mut found = held_out.each_fold(std::slice::from_ref(candidate), &mut Silent)?;
-        let Some(fold) = found.first_mut() else { break };
-        let Some(next) = fold.of_settings.pop() else { break };
-        scores.push(next);
-        fold.of_settings.clone_from(&scores);
-        let Some(tuned) = compared(candidates, task, folds, &found) else { break };
-        let last = tuned.figures.len() - 1;
-        observer.progress(&Progress::of(last + 1, candidates.len()).with(tuned.figure, tuned.figures[last]));
-        let best = grown.as_ref().map_or(0, |grown| grown.best);
-        let is_worth = last == 0 || tuned.gain(last) - tuned.gain(best) > WORTH * (tuned.gain(best) - tuned.gain(0));
-        grown = Some(Tuned { best: if is_worth { last } else { best }, ..tuned });
-        if !is_worth {
-            break;
+    let fold = folds(task, Deal::Tune)?.swap_remove(0);
+    in_turn(candidates, task, fold, control, observer, |tuned| {
+        let is_worth =
+            |k: usize, best: usize| tuned.gain(k) - tuned.gain(best) > WORTH * (tuned.gain(best) - tuned.gain(0));
+        (1..tuned.figures.len()).fold(0, |best, k| if is_worth(k, best) { k } else { best })
+    })
+}
+
+/// Rows that do to compare settings whose best value does not depend on how many there are.
+pub(crate) const SOME: usize = 20_000;
+
+/// The stream of random numbers that chooses them.
+const DRAW: u64 = 9 << 41;
+
+/// Settings from smooth to wiggly on the first inner fold, each begun where the one before it ended: the best before the
+/// first that is worse. Of rows to train and to compare on, `most` each are drawn. For settings that cost too much to try
+/// all of them on all folds. `None` if time ran out before the first.
+pub(crate) fn descend(
+    candidates: &[Params],
+    task: &Task<'_>,
+    most: usize,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Option<Tuned>> {
+    let mut fold = folds(task, Deal::Tune)?.swap_remove(0);
+    for (rows, stream) in [(&mut fold.train, 0), (&mut fold.test, 1)] {
+        if rows.len() > most {
+            task.rng(DRAW, stream).shuffle(rows);
+            rows.truncate(most);
+            rows.sort_unstable();
         }
     }
-    Ok(grown)
+    in_turn(candidates, task, fold, control, observer, best_of)
+}
+
+/// Settings in turn on one fold, until `best` names another than the last of those that were scored.
+fn in_turn(
+    candidates: &[Params],
+    task: &Task<'_>,
+    fold: Split,
+    control: &Control,
+    observer: &mut dyn Observer,
+    best: impl Fn(&Tuned) -> usize + Sync,
+) -> Result<Option<Tuned>> {
+    let folds = [fold];
+    let held_out = HeldOut { want: want(candidates, task), task, folds: &folds, control };
+    let observer = Mutex::new(observer);
+    let scored = |found: &FoldScores| {
+        let Some(tuned) = compared(candidates, task, &folds, std::slice::from_ref(found)) else { return true };
+        let last = tuned.figures.len() - 1;
+        let progress = Progress::of(last + 1, candidates.len()).with(tuned.figure, tuned.figures[last]);
+        observer.lock().unwrap_or_else(PoisonError::into_inner).progress(&progress);
+        best(&tuned) == last
+    };
+    let found = held_out.one_fold(&folds[0], candidates, &scored)?;
+    Ok(compared(candidates, task, &folds, &[found]).map(|tuned| Tuned { best: best(&tuned), ..tuned }))
 }
 
 fn want(candidates: &[Params], task: &Task<'_>) -> Want {

@@ -172,6 +172,11 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn n_landmarks(&self, _n_rows: usize) -> Option<usize> {
         None
     }
+    /// A cheaper version of itself, by which values of `auto` parameters are compared on one inner fold, in the order of
+    /// their lists until one is worse; `None` to compare all of them as they are, on all folds.
+    fn rehearsal(&self, _n_rows: usize) -> Option<Self> {
+        None
+    }
     /// An online learner; `None` for methods that need all rows at once.
     fn learner(&self, _begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Ok(None)
@@ -255,6 +260,8 @@ pub trait AnyMethod: Send + Sync {
     fn grows_evenly(&self) -> bool;
     /// See [`Method::n_landmarks`].
     fn n_landmarks(&self, n_rows: usize) -> Option<usize>;
+    /// See [`Method::rehearsal`].
+    fn rehearsal(&self, n_rows: usize) -> Option<Box<dyn AnyMethod>>;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
@@ -370,6 +377,10 @@ impl<M: Method> AnyMethod for M {
 
     fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
         Method::n_landmarks(self, n_rows)
+    }
+
+    fn rehearsal(&self, n_rows: usize) -> Option<Box<dyn AnyMethod>> {
+        Method::rehearsal(self, n_rows).map(|method| method.boxed())
     }
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {

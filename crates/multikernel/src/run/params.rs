@@ -119,6 +119,11 @@ impl Params {
         params
     }
 
+    /// See [`Method::rehearsal`](super::Method::rehearsal).
+    pub(crate) fn rehearsal(&self, n_rows: usize) -> Option<Params> {
+        Some(Params { method: self.method.rehearsal(n_rows)?, autos: BTreeSet::new() })
+    }
+
     /// These parameters, with `auto` ones at their defaults.
     pub(crate) fn with_defaults(&self) -> Params {
         Params { method: self.method.boxed(), autos: BTreeSet::new() }

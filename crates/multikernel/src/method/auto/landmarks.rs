@@ -62,7 +62,7 @@ impl OnLandmarks<'_> {
     fn mklr(&self, task: &Task<'_>) -> Mklr {
         let weights = if self.candidate.rule == Rule::Average { Weighting::Uniform } else { Weighting::Learned };
         let landmarks = n_landmarks(self.auto, task);
-        Mklr { lambda: self.lambda, weights, landmarks, tol: TOLERANCE, ..Mklr::default() }
+        Mklr { lambda: self.lambda, weights, landmarks, ..Mklr::default() }
     }
 
     /// The penalty, given the c of the candidate. For classes it is that of c: `c sum loss + |f|^2 / 2` has the optimum of
@@ -127,10 +127,6 @@ impl OnLandmarks<'_> {
         })
     }
 }
-
-/// A step that raises the likelihood by less than this part of it ends the fit: two digits fewer than `mklr` alone asks
-/// for, which no prediction shows.
-const TOLERANCE: f64 = 1e-6;
 
 /// A model of some kernels of the bank and some rows of the data.
 #[derive(Clone, Debug)]

@@ -19,6 +19,8 @@ use crate::stack::Stack;
 /// Steps after which the curvature is first recomputed, and the interval between later recomputations.
 const FIRST: usize = 8;
 const EVERY: usize = 16;
+/// How much larger the tolerance is where landmarks stand for all rows: no prediction shows the two digits.
+const ROUGHLY: f64 = 100.0;
 /// The largest first move of a log kernel weight, or of a shape: from a weight near 0 no gradient leads back.
 const FARTHEST: f64 = 1.0;
 /// Added to the diagonal of the curvature, relative to it: the initial value, and its growth factor after each failure.
@@ -160,6 +162,8 @@ impl Objective<'_> {
         passes: &Passes<'_>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
+        let tol =
+            if self.points.len() < self.loss.n_rows() || passes.elsewhere.is_some() { ROUGHLY * tol } else { tol };
         match self.find_step(fit, passes, stop)? {
             Some(step) => self.take(fit, step, tol, passes)?,
             None => stuck(fit),

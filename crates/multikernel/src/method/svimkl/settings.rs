@@ -61,7 +61,8 @@ macro_rules! logistic_params {
                 $($solver)*
                 /// most steps; ascent and plain go through all of them
                 iterations: usize = 1000, $crate::run::Allowed::Whole(1, 10_000_000);
-                /// lbfgs: stop when a step raises the bound by less than this part of it
+                /// lbfgs: stop when a step raises the bound by less than this part of it; a hundred times that with fewer
+                /// landmarks than rows
                 tol: f64 = 1e-8, $crate::run::Allowed::Number(0.0, 1.0);
                 $($rest)*
                 /// rows drawn at random that alone carry sample weights; 0 for all rows up to 4000 of them, else for
@@ -80,6 +81,13 @@ pub(super) use logistic_params;
 /// Number of rows up to which all of them carry sample weights by default, and how many do beyond.
 const ALL_UP_TO: usize = 4000;
 const BEYOND: usize = 1000;
+
+/// Landmarks and tolerance that do to compare values of lambda. It is a ratio of variances, the same for any number of
+/// landmarks and rows.
+const REHEARSED: usize = 500;
+const REHEARSED_TOL: f64 = 1e-6;
+/// Rows up to which all folds are affordable, and needed: a single one would leave few rows to compare on.
+const ALL_FOLDS: usize = 1000;
 
 /// The settings derived from the parameters.
 #[derive(Clone, Copy, Debug)]
@@ -154,5 +162,10 @@ impl Settings {
             0 => n_rows,
             landmarks => landmarks.min(n_rows),
         }
+    }
+
+    /// Landmarks and tolerance by which values of lambda are compared, where that is much cheaper than all folds.
+    pub(super) fn rehearsal(&self, n_rows: usize) -> Option<(usize, f64)> {
+        (n_rows > ALL_FOLDS).then(|| (self.points(n_rows).min(REHEARSED), self.tol.max(REHEARSED_TOL)))
     }
 }
