@@ -1,5 +1,6 @@
 """Fits that are killed or stopped go on from their checkpoint."""
 
+import json
 import subprocess
 import sys
 import time
@@ -13,65 +14,67 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-#: One estimator of each kind, with settings that make its fit last some seconds.
+#: One estimator of each kind, with settings that make its fit last about a second.
 SLOW = """
 import sys
 import numpy as np
 import multikernel as mk
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(200, 6))
-y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=200) > 0).astype(int)
+X = rng.normal(size=(60, 4))
+y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=60) > 0).astype(int)
+bank = "gaussian(1), linear"
 FITS = {
-    "classifier": (mk.BM3KL(draws=1500, verbose=1), y),
-    "regressor": (mk.MKLRegressor("bemkl", params={"tol": 0, "iterations": 4000}, verbose=1), X[:, 0] * X[:, 1]),
+    "classifier": (mk.BM3KL(kernels=bank, draws=800, verbose=1), y),
+    "regressor": (mk.MKLRegressor("bemkl", bank, params={"tol": 0, "iterations": 10000}, verbose=1), X[:, 0] * X[:, 1]),
     "survival": (
-        mk.MKLSurvival("svimkl", params={"solver": "ascent", "iterations": 4000}, verbose=1),
-        mk.survival_target(rng.exponential(np.exp(X[:, 0])), rng.random(200) < 0.8),
+        mk.MKLSurvival("svimkl", bank, params={"solver": "ascent", "iterations": 3000}, verbose=1),
+        mk.survival_target(rng.exponential(np.exp(X[:, 0])), rng.random(60) < 0.8),
     ),
-    "clusterer": (mk.DPM(sweeps=1500, verbose=1), None),
+    "clusterer": (mk.DPM(sweeps=300, verbose=1), None),
 }
 """
 
 RUN = """
-kind, out, checkpoint = sys.argv[1:]
+kind, out, checkpoint, seconds = sys.argv[1:]
 estimator, target = FITS[kind]
-estimator.fit(X, target, checkpoint=checkpoint or None, checkpoint_seconds=0)
+estimator.fit(X, target, checkpoint=checkpoint or None, checkpoint_seconds=float(seconds))
 estimator.save(out)
 """
 
 
-def begun(kind, out, checkpoint=""):
-    line = [sys.executable, "-c", SLOW + RUN, kind, str(out), str(checkpoint)]
+def begun(kind, out, checkpoint="", seconds=0):
+    line = [sys.executable, "-c", SLOW + RUN, kind, str(out), str(checkpoint), str(seconds)]
     return subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
 
 
-def steps_of(said):
-    """The step that a fit went on from."""
-    return [int(line.rsplit(" ", 1)[1]) for line in said.splitlines() if "resuming from" in line]
+def steps_in(checkpoint):
+    """The steps that a checkpoint holds."""
+    content = checkpoint.read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return json.loads(header["__metadata__"]["multikernel"])["values"]["steps"]
 
 
 @pytest.mark.parametrize("kind", ["classifier", "regressor", "survival", "clusterer"])
 def test_a_killed_fit_goes_on_to_the_same_bytes(tmp_path, kind):
     whole, out, checkpoint = (tmp_path / name for name in ("whole", "out", "run"))
     _, said = (process := begun(kind, whole)).communicate()
-    assert process.returncode == 0 and not steps_of(said), said
+    assert process.returncode == 0 and "resuming" not in said, said
     reached = [0]
     for _ in range(2):
-        process, since = begun(kind, out, checkpoint), checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        # A step is stored that this process has made.
-        while process.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > since):
+        process = begun(kind, out, checkpoint)
+        # Until a step is stored that this process has made.
+        while process.poll() is None and not (checkpoint.exists() and steps_in(checkpoint) != reached[-1]):
             time.sleep(0.002)
-        time.sleep(0.05)
         process.kill()
         _, said = process.communicate()
         assert process.returncode == -9 and checkpoint.exists() and not out.exists(), said
-        reached += steps_of(said)
-    _, said = (process := begun(kind, out, checkpoint)).communicate()
-    assert process.returncode == 0, said
-    reached += steps_of(said)
-    # Each went on from where the one before it had come to.
-    assert len(reached) == 3 and reached == sorted(set(reached)), reached
+        reached.append(steps_in(checkpoint))
+    # The second went on from where the first had come to.
+    assert reached == sorted(set(reached)), reached
+    # A busy disk takes long for each checkpoint.
+    _, said = (process := begun(kind, out, checkpoint, seconds=60)).communicate()
+    assert process.returncode == 0 and f"resuming from {checkpoint} after step {reached[-1]}" in said, said
     assert out.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
 
