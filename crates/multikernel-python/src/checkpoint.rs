@@ -44,7 +44,10 @@ impl Kept {
         match path.exists() {
             true if is_finished => {
                 if let Err(error) = std::fs::remove_file(path) {
-                    notes.push(format!("the checkpoint {} of this fit, which is finished, stays: {error}", path.display()));
+                    notes.push(format!(
+                        "the checkpoint {} of this fit, which is finished, stays: {error}",
+                        path.display()
+                    ));
                 }
             }
             true => notes.push(format!("{stop}; the same fit with this checkpoint goes on from {}", path.display())),
