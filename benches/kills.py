@@ -1,7 +1,7 @@
 """Runs killed with -9 at random moments and resumed: the result has the bits of the run that nobody disturbed.
 
-Every method of `multikernel train` with a checkpoint, streams, evaluations of Python with `checkpoint=`, and evaluations
-on a Dask cluster whose workers are killed. Moments are drawn over the length of the whole run;
+Every method of `multikernel train` with a checkpoint, streams, evaluations and fits of Python with `checkpoint=`, and
+evaluations on a Dask cluster whose workers are killed. Moments are drawn over the length of the whole run;
 each case is killed up to three times. Ends with status 1 when a case fails.
 
     cargo build --release -p multikernel-cli -p multikernel-python && python benches/kills.py --kills 100
@@ -45,6 +45,19 @@ X, y = mk.datasets.load_sonar(return_X_y=True)
 with ThreadPoolExecutor(1) as pool:
     found = mk.evaluate(X, y, ["average", "evidence", "gpc"], repeats=20, executor=pool, checkpoint=sys.argv[2])
 open(sys.argv[1], "w").write(timeless(found))
+"""
+FITS = {
+    "classifier": "mk.BM3KL(draws=400), y",
+    "regressor": 'mk.MKLRegressor("bemkl", params={"tol": 0, "iterations": 2000}), X[:, 0] * X[:, 1]',
+    "survival": 'mk.MKLSurvival("mklr", params={"tol": 0}), mk.survival_target(1 + X[:, 0], X[:, 1] > X[:, 2])',
+    "clusterer": "mk.DPM(sweeps=400), None",
+}
+FIT = """
+import sys
+import multikernel as mk
+X, y = mk.datasets.load_sonar(return_X_y=True)
+estimator, target = {made}
+estimator.fit(X, target, checkpoint=sys.argv[2], checkpoint_seconds=0.01).save(sys.argv[1])
 """
 
 
@@ -141,6 +154,15 @@ def evaluations(folder):
     yield Case("python", command, folder)
 
 
+def fits(folder):
+    for name, made in FITS.items():
+
+        def command(out, checkpoint, made=made):
+            return [sys.executable, "-c", FIT.format(made=made), out, checkpoint]
+
+        yield Case(f"python-{name}", command, folder)
+
+
 def timeless(found):
     """The table without what a clock measured."""
 
@@ -198,9 +220,9 @@ def main():
         try:
             import multikernel  # noqa: F401
 
-            cases += evaluations(folder)
+            cases += [*evaluations(folder), *fits(folder)]
         except ImportError:
-            print("multikernel cannot be imported: no evaluations of Python")
+            print("multikernel cannot be imported: nothing of Python")
         kills = resumed = runs = right = 0
         while kills < args.kills:
             for case in cases:

@@ -192,6 +192,8 @@ def fit(
     label: str | None = ...,
     numbers: tuple[list[str], _Floats] | None = ...,
     times: tuple[_Floats, npt.NDArray[np.bool_]] | None = ...,
+    checkpoint: str | PathLike[str] | None = ...,
+    checkpoint_seconds: float = ...,
     on_progress: Any = ...,
 ) -> tuple[Model, list[str], BaseException | None]: ...
 def evaluation_page(json: str) -> str: ...
@@ -216,7 +218,8 @@ def fit_partitions(
     limits: dict[str, Any],
     *,
     name: str = ...,
-    checkpoint: PathLike[str] | None = ...,
+    checkpoint: str | PathLike[str] | None = ...,
+    checkpoint_seconds: float = ...,
     on_progress: Any = ...,
 ) -> tuple[Model, list[str]]: ...
 

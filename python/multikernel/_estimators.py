@@ -207,6 +207,15 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
         device = str(getattr(self, "device", "cpu"))
         return {"threads": self._threads(), "device": device, "max_seconds": seconds, "memory": memory}
 
+    def _kept(self, checkpoint: Any, seconds: float) -> dict[str, Any]:
+        """Where the state of a fit is kept, as the compiled part takes it."""
+        if checkpoint is None:
+            return {}
+        if not isinstance(self.random_state, (int, np.integer)):
+            found = f"got {self.random_state!r}: another seed is another run"
+            raise ValueError(f"a fit with a checkpoint needs a whole number as random_state, {found}")
+        return {"checkpoint": checkpoint, "checkpoint_seconds": float(seconds)}
+
     def _is_precomputed(self) -> bool:
         return self.kernels == "precomputed"
 
@@ -370,7 +379,10 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
 
     def _warn(self, notes: list[str]) -> None:
         for note in notes:
-            warnings.warn(note.removeprefix("warning: "), UserWarning, stacklevel=5)
+            if not note.startswith("resuming from "):
+                warnings.warn(note.removeprefix("warning: "), UserWarning, stacklevel=5)
+            elif self.verbose:
+                print(f"[{type(self).__name__}] {note}", file=sys.stderr, flush=True)
         for warning in self.model_.warnings:
             warnings.warn(warning, ConvergenceWarning, stacklevel=5)
 
@@ -438,13 +450,13 @@ def _free_memory() -> int | None:
     return None
 
 
-def on_partitions(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
+def on_partitions(estimator: Any, X: Any, y: Any, groups: Any, checkpoint: Any, checkpoint_seconds: float) -> Any:
     """A fit on the blocks of a Dask collection."""
     from .dask import fit
 
     if groups is not None:
         raise ValueError("groups are for inner folds, which a fit on partitions has not; leave them out")
-    return fit(estimator, X, y)
+    return fit(estimator, X, y, checkpoint, checkpoint_seconds)
 
 
 def class_texts(classes: npt.NDArray[Any]) -> list[str]:
@@ -479,7 +491,7 @@ class _Classifier(ClassifierMixin, _Base):
         return tags
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, checkpoint: Any = None, checkpoint_seconds: float = 5.0) -> Self:
         """Trains on rows X with classes y.
 
         Parameters
@@ -490,9 +502,14 @@ class _Classifier(ClassifierMixin, _Base):
             Classes.
         groups : array of shape (n_samples,), optional
             Rows of a group stay together in inner folds (``auto`` and ``proba``).
+        checkpoint : path, optional
+            A file for the state of the fit. After a crash or a stop, the same fit goes on from it, to the bits of an
+            uninterrupted one; it is refused for other rows or settings, and removed when the fit is finished.
+        checkpoint_seconds : float
+            Least seconds between two checkpoints; 0 stores every step.
         """
         if is_collection(X):
-            return on_partitions(self, X, y, groups)
+            return on_partitions(self, X, y, groups, checkpoint, checkpoint_seconds)
         label = getattr(y, "name", None)
         rows, y = self._rows(X, y, reset=True, with_y=True)
         check_classification_targets(y)
@@ -504,6 +521,7 @@ class _Classifier(ClassifierMixin, _Base):
         names = [self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))]
         plan = self._plan(names)
         groups = None if groups is None else [str(group) for group in np.asarray(groups).tolist()]
+        kept = self._kept(checkpoint, checkpoint_seconds)
         progress = FitProgress(self, X, y)
         self.model_, notes, interrupt = _core.fit(
             plan,
@@ -511,6 +529,7 @@ class _Classifier(ClassifierMixin, _Base):
             class_texts(self.classes_),
             codes.astype(np.int64),
             self._limits(),
+            **kept,
             groups=groups,
             name=_name_of(X),
             label=label if isinstance(label, str) else None,
@@ -728,13 +747,27 @@ class _Mixture(_Base):
     labels_: npt.NDArray[np.int64]
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Finds clusters of rows X; y is ignored."""
+    def fit(self, X: Any, y: Any = None, *, checkpoint: Any = None, checkpoint_seconds: float = 5.0) -> Self:
+        """Finds clusters of rows X; y is ignored.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame, Views or stack of Gram matrices
+            Rows; NaN is a missing value.
+        y : None
+            Not used.
+        checkpoint : path, optional
+            A file for the state of the fit. After a crash or a stop, the same fit goes on from it, to the bits of an
+            uninterrupted one; it is refused for other rows or settings, and removed when the fit is finished.
+        checkpoint_seconds : float
+            Least seconds between two checkpoints; 0 stores every step.
+        """
         rows, _ = self._rows(X, reset=True)
         names = [self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))]
+        kept = self._kept(checkpoint, checkpoint_seconds)
         progress = FitProgress(self, X, None)
         self.model_, notes, interrupt = _core.fit(
-            self._plan(names), rows, [], None, self._limits(), name=_name_of(X), on_progress=progress.hook
+            self._plan(names), rows, [], None, self._limits(), **kept, name=_name_of(X), on_progress=progress.hook
         )
         clusters = self.model_.clusters
         if clusters is None:
@@ -886,11 +919,11 @@ class CombinedKernel(TransformerMixin, _Classifier):
     proba = False
     kernel_names = None
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
-        """Learns the weights of the kernels from rows X with classes y."""
+    def fit(self, X: Any, y: Any, *, groups: Any = None, checkpoint: Any = None, checkpoint_seconds: float = 5.0) -> Self:
+        """Learns the weights of the kernels from rows X with classes y; see `MKLClassifier.fit`."""
         if self._is_precomputed():
             raise ValueError("CombinedKernel works on rows; combine given matrices with weights_ of a classifier")
-        super().fit(X, y, groups=groups)
+        super().fit(X, y, groups=groups, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
         self._train_rows = _copied(X)
         return self
 

@@ -84,12 +84,12 @@ class MKLOneClass(OutlierMixin, _AnyMixture):
         )
         self.quantile = quantile
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns what is ordinary from rows X; y is ignored."""
+    def fit(self, X: Any, y: Any = None, *, checkpoint: Any = None, checkpoint_seconds: float = 5.0) -> Self:
+        """Learns what is ordinary from rows X; y is ignored. See `MKLClusterer.fit`."""
         if not 0 < self.quantile < 1:
             raise ValueError(f"quantile is {self.quantile}; it must be between 0 and 1, such as 0.05")
         self._has_density()
-        super().fit(X)
+        super().fit(X, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
         offset = self.model_.threshold(self.quantile)
         if offset is None:
             raise ValueError(f"this model of {self.method} has no densities of its training rows")

@@ -457,12 +457,12 @@ class Training:
         self.seconds: list[float] = []
         self.setup: tuple[bytes, Any] = (b"", None)
 
-    def run(self, label: str | None, targets: list[str] | None, told: bool, checkpoint: Path | None = None) -> Any:
-        """Trains the estimator; `told` says whether short passes are worth a warning."""
+    def run(self, label: str | None, targets: list[str] | None, told: bool, kept: Mapping[str, Any] | None = None) -> Any:
+        """Trains the estimator; `told` says whether short passes are worth a warning, `kept` where its state is kept."""
         estimator, kind = self.estimator, target_of(self.estimator)
         plan = estimator._plan()
         is_stream = isinstance(estimator, _Online)
-        if is_stream and checkpoint is not None:
+        if is_stream and kept:
             raise ValueError("learners of streams have no checkpoint on partitions; leave it out")
         told_kinds = dict(getattr(estimator, "kinds", None) or {})
         calls = [(name, kind, told_kinds, *part) for name, part in zip(self.names, self.parts, strict=True)]
@@ -479,7 +479,7 @@ class Training:
             from ._progress import printer
 
             tell = printer(type(estimator).__name__)
-        model, notes = _core.fit_partitions(plan, self._ask, estimator._limits(), checkpoint=checkpoint, on_progress=tell)
+        model, notes = _core.fit_partitions(plan, self._ask, estimator._limits(), **(kept or {}), on_progress=tell)
         self._fill(found[0], model, shape)
         estimator._warn(notes)
         if told and self.seconds and min(self.seconds) < SHORT:

@@ -107,7 +107,7 @@ class MKLRegressor(RegressorMixin, _Predictor):
         return np.asarray(y)
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, checkpoint: Any = None, checkpoint_seconds: float = 5.0) -> Self:
         """Trains on rows X with numbers y.
 
         Parameters
@@ -118,14 +118,20 @@ class MKLRegressor(RegressorMixin, _Predictor):
             Numbers.
         groups : array of shape (n_samples,), optional
             Rows of a group stay together in inner folds.
+        checkpoint : path, optional
+            A file for the state of the fit. After a crash or a stop, the same fit goes on from it, to the bits of an
+            uninterrupted one; it is refused for other rows or settings, and removed when the fit is finished.
+        checkpoint_seconds : float
+            Least seconds between two checkpoints; 0 stores every step.
         """
         if is_collection(X):
-            return on_partitions(self, X, y, groups)
+            return on_partitions(self, X, y, groups, checkpoint, checkpoint_seconds)
         names = target_names(y)
         rows, y = self._rows(X, y, reset=True, with_y=True)
         self._is_column = y.ndim == 1
         values = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
         plan = self._plan([self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))])
+        kept = self._kept(checkpoint, checkpoint_seconds)
         progress = FitProgress(self, X, y)
         self.model_, notes, interrupt = _core.fit(
             plan,
@@ -133,6 +139,7 @@ class MKLRegressor(RegressorMixin, _Predictor):
             [],
             None,
             self._limits(),
+            **kept,
             groups=None if groups is None else [str(group) for group in np.asarray(groups).tolist()],
             name=_name_of(X),
             numbers=(names or default_names(values), values),
@@ -313,7 +320,7 @@ class MKLSurvival(_Predictor):
     """
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, checkpoint: Any = None, checkpoint_seconds: float = 5.0) -> Self:
         """Trains on rows X with times to an event y.
 
         Parameters
@@ -322,15 +329,21 @@ class MKLSurvival(_Predictor):
             Rows; NaN is a missing value. Of a collection, `multikernel.dask.train` is used on its blocks.
         y : structured array of shape (n_samples,)
             A field of booleans, whether the event happened, and one of times.
+        checkpoint : path, optional
+            A file for the state of the fit. After a crash or a stop, the same fit goes on from it, to the bits of an
+            uninterrupted one; it is refused for other rows or settings, and removed when the fit is finished.
+        checkpoint_seconds : float
+            Least seconds between two checkpoints; 0 stores every step.
         """
         if is_collection(X):
-            return on_partitions(self, X, y, None)
+            return on_partitions(self, X, y, None, checkpoint, checkpoint_seconds)
         rows, _ = self._rows(X, reset=True)
         times = survival_times(y, rows.n_rows)
         plan = self._plan([self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))])
+        kept = self._kept(checkpoint, checkpoint_seconds)
         progress = FitProgress(self, X, y)
         self.model_, notes, interrupt = _core.fit(
-            plan, rows, [], None, self._limits(), name=_name_of(X), times=times, on_progress=progress.hook
+            plan, rows, [], None, self._limits(), **kept, name=_name_of(X), times=times, on_progress=progress.hook
         )
         self._end(progress, notes, interrupt)
         return self

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -205,6 +204,7 @@ def train(
     rows: int = ROWS,
     timeout: float | None = None,
     checkpoint: str | PathLike[str] | None = None,
+    checkpoint_seconds: float = 5.0,
 ) -> Any:
     """Trains on rows that lie in partitions: files, or the blocks of a Dask collection.
 
@@ -235,9 +235,11 @@ def train(
         Seconds without an answer after which `TimeoutError` names the open partitions and their workers. None: ten minutes, or
         ten times what an answer took so far or is estimated to take, if that is longer.
     checkpoint : path, optional
-        A file for the state of the training: written every five seconds at most, and when a partition could not be asked. The
-        same call goes on from it, to the bits of an uninterrupted run; it is refused for other rows, partitions or settings,
-        and removed when the training is finished.
+        A file for the state of the training, written now and then, and when a partition could not be asked. The same call goes
+        on from it, to the bits of an uninterrupted run; it is refused for other rows, partitions or settings, and removed when
+        the training is finished.
+    checkpoint_seconds : float
+        Least seconds between two checkpoints; 0 stores every step.
 
     Returns
     -------
@@ -270,9 +272,8 @@ def train(
         parts, names = [(part,) for part in files], [part.name for part in files]
         targets = [y] if isinstance(y, str) else None
         label = y if isinstance(y, str) else None
-    return Training(estimator, parts, names, engine).run(
-        label, targets, told=client is not None, checkpoint=None if checkpoint is None else Path(checkpoint)
-    )
+    kept = estimator._kept(checkpoint, checkpoint_seconds)
+    return Training(estimator, parts, names, engine).run(label, targets, told=client is not None, kept=kept)
 
 
 def _columns(y: Any, of_times: bool) -> Any:
@@ -286,13 +287,13 @@ def _columns(y: Any, of_times: bool) -> Any:
     return tuple(y)
 
 
-def fit(estimator: Any, X: Any, y: Any) -> Any:
+def fit(estimator: Any, X: Any, y: Any, checkpoint: Any, checkpoint_seconds: float) -> Any:
     """`train` on the cluster of the current client, if there is one."""
     client = None
     # There is no client, or no such package.
     with contextlib.suppress(ImportError, ValueError):
         client = import_module("distributed").get_client()
-    return train(X, y, estimator, client=client)
+    return train(X, y, estimator, client=client, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
 
 
 def _blocks(X: Any, y: Any, client: Any) -> tuple[list[tuple[Any, ...]], list[str]]:

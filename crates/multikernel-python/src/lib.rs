@@ -1,6 +1,7 @@
 //! The extension module `multikernel._core`: rows, fits and models for the Python package, which adds scikit-learn's
 //! interface. All algorithms are in the library.
 
+mod checkpoint;
 mod error;
 mod evaluate;
 mod job;

@@ -5,12 +5,13 @@ use std::sync::{Mutex, PoisonError};
 
 use multikernel::data::{Dataset, Labels};
 use multikernel::plan::{Partitions, answer};
-use multikernel::run::{Canceller, Checkpoint, Observer, Progress};
-use multikernel::{Error, Pool, Result, file};
+use multikernel::run::{Canceller, Observer, Progress};
+use multikernel::{Error, Pool, Result};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
+use crate::checkpoint::Kept;
 use crate::error::raise;
 use crate::model::Model;
 use crate::plan::{GivenNumbers, GivenTimes, Limits, Plan, number_dataset, times as times_of};
@@ -121,7 +122,8 @@ impl Observer for Told<'_> {
 /// Trains on partitions: `ask(setup, request)` gives an iterator over the answers of all partitions, in their order. Returns
 /// the model and the messages of the run. A run goes on from its checkpoint, which is removed when it is finished.
 #[pyfunction]
-#[pyo3(signature = (plan, ask, limits, *, name="data", checkpoint=None, on_progress=None))]
+#[pyo3(signature = (plan, ask, limits, *, name="data", checkpoint=None, checkpoint_seconds=5.0, on_progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of the Python function")]
 pub(crate) fn fit_partitions(
     py: Python<'_>,
     plan: &Plan,
@@ -129,13 +131,13 @@ pub(crate) fn fit_partitions(
     limits: Limits,
     name: &str,
     checkpoint: Option<PathBuf>,
+    checkpoint_seconds: f64,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<(Model, Vec<String>)> {
-    // Held until the end: two runs would overwrite each other's states.
-    let _claim = checkpoint.as_deref().map(file::claim).transpose().map_err(raise)?;
+    let kept = checkpoint.map(|path| Kept::claim(path, checkpoint_seconds)).transpose()?;
     let control = limits.control()?;
     // The interpreter is entered from this thread alone, so that Ctrl-C reaches the function that asks.
-    let (found, notes, raised) = py.detach(|| {
+    let (found, mut notes, raised) = py.detach(|| {
         let raised = Raised::default();
         let mut told = Told {
             tell: on_progress.as_ref(),
@@ -146,7 +148,7 @@ pub(crate) fn fit_partitions(
         };
         let mut asked = Asked { ask: &ask, raised: &raised };
         let found = limits.session(&control, &mut told, |session| {
-            session.checkpoint = checkpoint.as_ref().map(|path| Checkpoint { resume: true, ..Checkpoint::new(path) });
+            session.checkpoint = kept.as_ref().map(Kept::checkpoint);
             plan.0.train_partitions(name, &mut asked, session)
         });
         let notes = told.notes;
@@ -156,8 +158,8 @@ pub(crate) fn fit_partitions(
         return Err(error);
     }
     let model = found.map_err(raise)?;
-    if let Some(path) = checkpoint.filter(|path| model.training().is_finished() && path.exists()) {
-        std::fs::remove_file(path)?;
+    if let Some(kept) = kept {
+        kept.end(&model, &mut notes);
     }
     Ok((Model::from(model), notes))
 }

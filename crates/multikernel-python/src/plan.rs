@@ -1,6 +1,7 @@
 //! What to train, and training.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use multikernel::data::{Dataset, Labels, LogChoice, Numbers, Recipe, Times};
 use multikernel::plan::Session;
@@ -9,6 +10,7 @@ use multikernel::{Device, Matrix, Plan as LibraryPlan, Pool};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
+use crate::checkpoint::Kept;
 use crate::error::raise;
 use crate::job;
 use crate::model::Model;
@@ -156,9 +158,10 @@ pub(crate) fn times((time, event): &GivenTimes<'_>) -> PyResult<Times> {
     Times::new(time.as_array().to_vec(), event.as_array().to_vec()).map_err(raise)
 }
 
-/// Trains. Returns the model, the messages of the run, and the exception that ended it early, if any.
+/// Trains. Returns the model, the messages of the run, and the exception that ended it early, if any. A run goes on from its
+/// checkpoint, which is removed when it is finished.
 #[pyfunction]
-#[pyo3(signature = (plan, rows, classes, codes, limits, *, groups=None, name="data", label=None, numbers=None, times=None, on_progress=None))]
+#[pyo3(signature = (plan, rows, classes, codes, limits, *, groups=None, name="data", label=None, numbers=None, times=None, checkpoint=None, checkpoint_seconds=5.0, on_progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn fit(
     py: Python<'_>,
@@ -172,6 +175,8 @@ pub(crate) fn fit(
     label: Option<String>,
     numbers: Option<GivenNumbers<'_>>,
     times: Option<GivenTimes<'_>>,
+    checkpoint: Option<PathBuf>,
+    checkpoint_seconds: f64,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<(Model, Vec<String>, Option<PyErr>)> {
     let codes = codes.map(|codes| codes.as_array().to_vec());
@@ -181,11 +186,20 @@ pub(crate) fn fit(
         (None, None) => dataset(rows, &classes, codes.as_deref(), groups.as_deref(), (name, label))?,
     };
     let control = limits.control()?;
-    let done = job::run(py, &control, on_progress.as_ref(), |observer| {
-        limits.session(&control, observer, |session| plan.0.train_in(&data, session))
+    let kept = checkpoint.map(|path| Kept::claim(path, checkpoint_seconds)).transpose()?;
+    let mut done = job::run(py, &control, on_progress.as_ref(), |observer| {
+        limits.session(&control, observer, |session| {
+            session.checkpoint = kept.as_ref().map(Kept::checkpoint);
+            plan.0.train_in(&data, session)
+        })
     })?;
     match (done.result, done.interrupt) {
-        (Ok(model), interrupt) => Ok((Model::from(model), done.notes, interrupt)),
+        (Ok(model), interrupt) => {
+            if let Some(kept) = kept {
+                kept.end(&model, &mut done.notes);
+            }
+            Ok((Model::from(model), done.notes, interrupt))
+        }
         // Interrupted before anything was learned.
         (Err(_), Some(interrupt)) => Err(interrupt),
         (Err(error), None) => Err(raise(error)),

@@ -70,6 +70,17 @@ impl Features {
         }
     }
 
+    /// One value; of sparse rows in time logarithmic in what the row stores. Panics out of range, as slices do.
+    pub(crate) fn value(&self, i: usize, j: usize) -> f64 {
+        match self {
+            Features::Dense(matrix) => matrix.get(i, j),
+            Features::Sparse(sparse) => {
+                let (columns, values) = sparse.entries(i);
+                columns.binary_search(&(j as u32)).map_or(sparse.background()[j], |at| values[at])
+            }
+        }
+    }
+
     /// The given rows, in the given order, copied in the same storage; panics on a row out of range, as slices do.
     pub fn select_rows(&self, rows: &[usize]) -> Features {
         match self {
@@ -405,6 +416,8 @@ pub(crate) mod tests {
             for i in 0..matrix.n_rows() {
                 features.row_into(i, &mut row);
                 prop_assert_eq!(&row[..], matrix.row(i));
+                let bits = |of: &Features, j| of.value(i, j).to_bits();
+                prop_assert!((0..matrix.n_cols()).all(|j| bits(&features, j) == bits(&dense, j)));
             }
             let Features::Sparse(rows) = &features else { unreachable!() };
             let usual = |(k, value): (usize, &f64)| value.to_bits() == background[k % background.len()].to_bits();

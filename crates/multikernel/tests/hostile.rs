@@ -147,6 +147,38 @@ fn mutated_labels_and_views_are_refused_or_joined() {
 }
 
 #[test]
+fn views_without_ids_are_joined_in_time_linear_in_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = |name: &str, n_columns: usize, first: usize, pid: &str| {
+        // Whole numbers that differ in every row, others in each file; `pid` ends each row.
+        let line = |cell: &dyn Fn(usize) -> String, last: String| {
+            (0..n_columns).map(cell).chain([last]).collect::<Vec<_>>().join(",") + "\n"
+        };
+        let mut text = line(&|j| format!("g{j}"), "pid".into());
+        for (i, last) in pid.chars().enumerate() {
+            text += &line(&|j| (first + 7 * i + j).to_string(), last.into());
+        }
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        ViewSource { name: name.into(), source: path.display().to_string() }
+    };
+    let mut options = ReadOptions::default();
+    options.unlabelled = true;
+    let joined = |n_columns: usize, pid: &str| {
+        let views = [written("a", n_columns, 0, "123456"), written("b", n_columns, 99_999, pid)];
+        let begin = std::time::Instant::now();
+        read_views(&views, None, &options).map(|_| begin.elapsed().as_secs_f64())
+    };
+    let refused = joined(5, "654321").unwrap_err().to_string();
+    assert!(refused.contains("'pid' has mostly the numbers it has in"), "{refused}");
+    assert!(joined(5, "123456").is_ok() && joined(5, "665432").is_ok());
+    // 16 times the columns take 16 times the time, not 256 times; the least of several is free of what else runs.
+    let seconds = |n_columns| (0..4).map(|_| joined(n_columns, "123456").unwrap()).fold(f64::MAX, f64::min);
+    let (few, many) = (seconds(500), seconds(8000));
+    assert!(many < 64.0 * few, "{few} s for 500 columns, {many} s for 8,000");
+}
+
+#[test]
 fn mutated_gram_matrices_are_refused_or_used() {
     let folder = tempfile::tempdir().unwrap();
     let seeds =

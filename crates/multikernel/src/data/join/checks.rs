@@ -1,6 +1,6 @@
 //! Refusing joins that are probably mistakes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::label_file::{LabelFile, LabelRows};
 use crate::data::table::words::quoted;
@@ -15,10 +15,14 @@ pub(super) fn check_order(tables: &[&Table]) -> Result<()> {
         // Names made up by a reader say nothing about the content of a column.
         return Ok(());
     }
+    let places: Vec<HashMap<&str, usize>> = others.iter().map(|other| places(other)).collect();
     for (j, name) in first.samples.names().iter().enumerate() {
+        let in_others = || others.iter().zip(&places).filter_map(|(other, at)| Some((other, *at.get(name.as_str())?)));
+        if in_others().next().is_none() {
+            continue;
+        }
         let Some(own) = distinct(first, j) else { continue };
-        for other in others {
-            let Some(k) = other.samples.names().iter().position(|column| column == name) else { continue };
+        for (other, k) in in_others() {
             let Some(theirs) = distinct(other, k) else { continue };
             let known: HashSet<u64> = own.iter().copied().collect();
             let shared = theirs.iter().filter(|value| known.contains(value)).count();
@@ -38,20 +42,21 @@ pub(super) fn check_order(tables: &[&Table]) -> Result<()> {
     Ok(())
 }
 
-/// The bits of a column whose values are distinct whole numbers.
+/// The first column of each name.
+fn places(table: &Table) -> HashMap<&str, usize> {
+    let mut places = HashMap::new();
+    for (k, name) in table.samples.names().iter().enumerate() {
+        places.entry(name.as_str()).or_insert(k);
+    }
+    places
+}
+
+/// The values of a column if they are distinct integers. Cost: what it looks at, whatever the number of columns.
 fn distinct(table: &Table, j: usize) -> Option<Vec<u64>> {
     let features = table.samples.features();
-    let mut row = vec![0.0; features.n_cols()];
     let mut seen = HashSet::new();
-    let mut values = Vec::with_capacity(features.n_rows());
-    for i in 0..features.n_rows() {
-        features.row_into(i, &mut row);
-        if row[j].fract() != 0.0 || !seen.insert(row[j].to_bits()) {
-            return None;
-        }
-        values.push(row[j].to_bits());
-    }
-    Some(values)
+    let value = |i: usize| Some(features.value(i, j)).filter(|value| value.fract() == 0.0).map(f64::to_bits);
+    (0..features.n_rows()).map(|i| value(i).filter(|&bits| seen.insert(bits))).collect()
 }
 
 /// Refuses views whose column names are the samples of the labels file.
