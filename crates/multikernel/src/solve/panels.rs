@@ -14,6 +14,8 @@ use crate::simd::{Buffer, Lines, NARROW, SIDE, Tile, VECTOR, WIDE, sums, transpo
 
 /// With fewer operations, work stays on the calling thread: handing it over takes longer.
 const MIN_SHARED: usize = 2_000_000;
+/// Operations that are worth another thread.
+const PER_THREAD: usize = 1_000_000;
 
 /// The panels of one matrix.
 #[derive(Clone, Debug)]
@@ -255,14 +257,18 @@ fn keep(buffer: Buffer) {
     }
 }
 
-/// Calls `f` with each item, on all threads if this many operations are worth it.
+/// Calls `f` with each item, begun in the order given, on as many threads as this many operations are worth.
 pub(super) fn share<T: Send>(
     pool: &Pool,
     operations: usize,
     items: impl Iterator<Item = T>,
     f: impl Fn(T) + Sync + Send,
 ) {
-    if operations >= MIN_SHARED { pool.each(items.collect(), f) } else { items.for_each(f) }
+    if operations >= MIN_SHARED {
+        pool.in_order(items.collect(), operations / PER_THREAD, f);
+    } else {
+        items.for_each(f);
+    }
 }
 
 /// How many panels of a matrix of this size are processed together against the others. Matrices that do not fit in the
@@ -304,12 +310,26 @@ pub(super) fn symmetric(
     stop: &(dyn Fn() -> bool + Sync),
     tile: impl Fn(usize, usize, usize, &mut Tile) + Sync + Send,
 ) -> Result<Matrix> {
-    let mut matrix = room(n, n)?;
+    let tile = |_: usize, row: usize, panel: usize, width: usize, sums: &mut Tile| tile(row, panel, width, sums);
+    Ok(symmetric_each(n, 1, half, operations, pool, stop, tile)?.remove(0))
+}
+
+/// [`symmetric`] of several matrices at once: `tile` is given the number of the matrix first.
+pub(super) fn symmetric_each(
+    n: usize,
+    n_matrices: usize,
+    half: Half,
+    operations: usize,
+    pool: &Pool,
+    stop: &(dyn Fn() -> bool + Sync),
+    tile: impl Fn(usize, usize, usize, usize, &mut Tile) + Sync + Send,
+) -> Result<Vec<Matrix>> {
+    let mut matrices = (0..n_matrices).map(|_| room(n, n)).collect::<Result<Vec<_>>>()?;
     let halted = AtomicBool::new(false);
-    let pieces = Pieces::new(&mut matrix);
+    let pieces: Vec<Pieces<'_>> = matrices.iter_mut().map(Pieces::new).collect();
     let (size, step) = (padded(n), together(n));
     let count = size.div_ceil(WIDE);
-    let part = |first: usize| {
+    let part = |(m, first): (usize, usize)| {
         let panels = first..(first + step).min(count);
         let mut sums = [[0.0; WIDE]; NARROW];
         for q in 0..panels.end {
@@ -319,21 +339,23 @@ pub(super) fn symmetric(
             for p in panels.start.max(q)..panels.end {
                 for row in (p * WIDE..(p * WIDE + WIDE).min(size)).step_by(NARROW) {
                     let width = if q < p { WIDE } else { row + NARROW - q * WIDE };
-                    tile(row, q, width, &mut sums);
+                    tile(m, row, q, width, &mut sums);
                     if q == p {
                         mirror(&mut sums, row - q * WIDE);
                     }
-                    put(&pieces, &sums, row, q * WIDE, width, half);
+                    put(&pieces[m], &sums, row, q * WIDE, width, half);
                 }
             }
         }
     };
     // Long panels first, so that threads finish together.
-    share(pool, operations, (0..count).step_by(step).rev(), part);
+    let items = (0..count).step_by(step).rev().flat_map(|first| (0..n_matrices).map(move |m| (m, first)));
+    share(pool, operations, items, part);
+    drop(pieces);
     if halted.into_inner() {
         return Err(Error::Stopped("stopped while matrices were multiplied".into()));
     }
-    Ok(matrix)
+    Ok(matrices)
 }
 
 /// Writes a tile, some columns of a row panel of a symmetric n x n matrix, as lines of the panel: zero above the

@@ -208,9 +208,10 @@ impl Core {
         rows: &[usize],
         cols: &[usize],
         batch_mask: &[bool],
+        pool: Option<&'a Pool>,
     ) -> Source<'a, T> {
         let (left, right) = ((&self.left, rows), (self.right(), cols));
-        let mut shared = Shared::default();
+        let mut shared = Shared::new(pool);
         let sides = |((group, &batch_mask), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
             batch_mask.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
         };
@@ -266,7 +267,7 @@ impl Core {
         let n_known = known.iter().filter(|&&gate| gate > 0.0).count().max(1);
         let right = self.right.as_ref().map(Points::ungated);
         let core = Core::new(&plain, cut, self.left.ungated(), right, options);
-        let source: Source<'_, f64> = core.computed(cut, &rows, &cols, &[true]);
+        let source: Source<'_, f64> = core.computed(cut, &rows, &cols, &[true], Some(options.pool));
         if cut.n_cols == 0 {
             return Ok(vec![0.0; cut.n_rows]);
         }
@@ -387,7 +388,7 @@ impl Core {
         self.clear_spare_over(need);
         let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..self.cut.n_rows).collect(), (0..self.cut.n_cols).collect());
         let batch_mask = vec![true; self.layout.groups.len()];
-        let source: Source<'_, T> = self.computed(self.cut, &rows, &cols, &batch_mask);
+        let source: Source<'_, T> = self.computed(self.cut, &rows, &cols, &batch_mask, Some(options.pool));
         let counter = Counter::new(options, self.cut.len());
         let values = self.fill_blocks(memory, options.pool, |scratch, block, out| {
             if !counter.stopped() {
