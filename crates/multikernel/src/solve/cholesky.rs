@@ -14,6 +14,7 @@ use crate::pool::Pool;
 use crate::simd::{
     Lines, NARROW, SIDE, WIDE, add_squares, backward, divide, factor, forward, ln, subtract_inner, sums, transpose,
 };
+pub(crate) use crate::solve::panels::ShiftedMatrix;
 use crate::solve::panels::{Half, Panels, padded, share, symmetric_each, together};
 use crate::solve::product::PackedRows;
 
@@ -93,16 +94,12 @@ impl Cholesky {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<Result<Cholesky>>> {
         let n = sums.first().map_or(0, |sum| sum.d.len());
-        let mut all = vec![];
-        for &ShiftedMatrix { matrix, scale, shift, d } in sums {
+        for &ShiftedMatrix { matrix, d, .. } in sums {
             fits(matrix.n_rows(), d)?;
             fits(matrix.n_cols(), d)?;
             fits(n, d)?;
-            let mut panels = Panels::of_lower(matrix, pool)?;
-            panels.shift_lower(scale, shift, d, pool);
-            all.push(panels);
         }
-        Cholesky::of_many(n, all, pool, stop)
+        Cholesky::of_many(n, Panels::of_sums(sums, pool)?, pool, stop)
     }
 
     /// Factors `H diag(s) H' + shift 11' + diag(d)` for H of n x k: see [`Cholesky::new`]. Cost: n^2 k operations more,
@@ -497,15 +494,6 @@ fn fits(n: usize, d: &[f64]) -> Result<()> {
 
 fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
-}
-
-/// `scale A + shift 11' + diag(d)`.
-#[derive(Clone, Copy)]
-pub(crate) struct ShiftedMatrix<'a> {
-    pub(crate) matrix: &'a Matrix,
-    pub(crate) scale: f64,
-    pub(crate) shift: f64,
-    pub(crate) d: &'a [f64],
 }
 
 /// A matrix whose first panels are factored.

@@ -417,6 +417,22 @@ impl Core {
 
     /// Zero matrices for the result of an operation, or an error before anything is allocated.
     pub(super) fn matrices(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
+        self.matrices_by(Matrix::try_zeros, what, n, n_rows, n_cols)
+    }
+
+    /// The same with unspecified numbers, for callers that write them all.
+    pub(super) fn unspecified(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
+        self.matrices_by(Matrix::unspecified, what, n, n_rows, n_cols)
+    }
+
+    fn matrices_by(
+        &self,
+        make: fn(usize, usize) -> Option<Matrix>,
+        what: &str,
+        n: usize,
+        n_rows: usize,
+        n_cols: usize,
+    ) -> Result<Vec<Matrix>> {
         let each = (n_rows as u64).saturating_mul(n_cols as u64).saturating_mul(8);
         let need = each.saturating_mul(n as u64);
         let held = if matches!(self.store, Store::Nowhere) { 0 } else { self.stored_bytes() };
@@ -430,7 +446,7 @@ impl Core {
             return Err(refuse(limit - held.min(limit)));
         }
         self.clear_spare_over(need.saturating_add(held));
-        (0..n as u64).map(|k| Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
+        (0..n as u64).map(|k| make(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
     }
 }
 

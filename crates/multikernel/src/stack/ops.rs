@@ -159,9 +159,9 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
         1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
         n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
     };
-    let mut sums = stack.core.matrices(&what, columns.len(), cut.n_rows, cut.n_cols)?;
+    let mut sums = stack.core.unspecified(&what, columns.len(), cut.n_rows, cut.n_cols)?;
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, batch_mask, Some(pool));
+    let source: Source<'_, T> = stack.source(&indices, batch_mask, Some(pool)).reading(&mixture.slot_mask);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.watch();
     pool.each(cut.strips(), |strip| {

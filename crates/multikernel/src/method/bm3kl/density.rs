@@ -170,6 +170,7 @@ impl Problem<'_> {
                 point.by_weight = slopes.rows().map(|row| self.scale * row[k]).collect();
             }
         }
+        sums.into_iter().for_each(Matrix::give_back);
         Ok(points)
     }
 
@@ -489,6 +490,7 @@ impl SlopeSums {
             }
         }
         add_lower(self.chunks.iter_mut().zip(&added), pool);
+        added.into_iter().flatten().for_each(Matrix::give_back);
     }
 
     /// The sum of each place.
@@ -527,6 +529,12 @@ impl FunctionPosterior {
         let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
         let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()?) + rest;
         Ok(FunctionPosterior { factor, solved, diagonal: vec![], likelihood, by_log_nu: [0.0; 2] })
+    }
+}
+
+impl Drop for Point {
+    fn drop(&mut self) {
+        self.kernel.take().into_iter().for_each(Matrix::give_back);
     }
 }
 
