@@ -496,6 +496,9 @@ fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
 }
 
+/// Some rows, and the reciprocals of the diagonal of the factor in them.
+type Inverses = (Range<usize>, Vec<f64>);
+
 /// A matrix whose first panels are factored.
 struct Factoring<'a> {
     open: Vec<&'a mut [f64]>,
@@ -517,7 +520,7 @@ impl<'a> Factoring<'a> {
     }
 
     /// Takes in the reciprocals of the diagonal of the next block: the rows and the numbers.
-    fn go_on(&mut self, found: Option<Result<(Range<usize>, Vec<f64>)>>) {
+    fn go_on(&mut self, found: Option<Result<Inverses>>) {
         match found {
             Some(Ok((rows, inverses))) => self.inverses[rows].copy_from_slice(&inverses),
             Some(Err(error)) => self.failed = Some(error),
@@ -540,7 +543,7 @@ struct NextBlock<'a> {
     /// Those divided so far.
     ready: Mutex<Vec<(usize, &'a mut [f64])>>,
     /// The rows of the block, and the reciprocals of its diagonal.
-    found: Mutex<Option<Result<(Range<usize>, Vec<f64>)>>>,
+    found: Mutex<Option<Result<Inverses>>>,
 }
 
 impl<'a> NextBlock<'a> {
