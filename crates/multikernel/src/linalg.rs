@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::simd::{Real, SIDE, transpose_raw};
@@ -96,6 +96,35 @@ impl Matrix {
     /// A matrix of zeros, or `None` if there is too little memory.
     pub(crate) fn try_zeros(n_rows: usize, n_cols: usize) -> Option<Self> {
         Some(Matrix { n_rows, n_cols, data: zeroed(n_rows.checked_mul(n_cols)?)?.into() })
+    }
+
+    /// A matrix with unspecified numbers, for callers that write all they read: one given back, or zeros; `None` if there is
+    /// too little memory.
+    pub(crate) fn unspecified(n_rows: usize, n_cols: usize) -> Option<Self> {
+        let len = n_rows.checked_mul(n_cols)?;
+        let found = {
+            let mut kept = spares();
+            // Not from one much larger, which somebody else may need.
+            let fits = (0..kept.len()).filter(|&i| kept[i].len() >= len && kept[i].len() / 2 <= len);
+            fits.min_by_key(|&i| kept[i].len()).map(|i| kept.swap_remove(i))
+        };
+        let Some(mut data) = found else { return Matrix::try_zeros(n_rows, n_cols) };
+        data.truncate(len);
+        Some(Matrix { n_rows, n_cols, data: data.into() })
+    }
+
+    /// Keeps the memory for [`Matrix::unspecified`]: clearing a matrix takes a good part of the time needed to fill it.
+    pub(crate) fn give_back(self) {
+        let Values::Own(values) = self.data else { return };
+        if (MIN_SPARE..=MAX_SPARE).contains(&values.len()) {
+            let mut kept = spares();
+            kept.push(values);
+            // The oldest are dropped, so that sizes no longer in use do not stay.
+            let mut held: usize = kept.iter().map(Vec::len).sum();
+            while held > MAX_SPARE {
+                held -= kept.remove(0).len();
+            }
+        }
     }
 
     /// A matrix over row-major `data` of length `n_rows * n_cols`; any other length is an error.
@@ -247,6 +276,17 @@ impl Matrix {
 }
 
 /// A vector of zeros, or `None` if there is too little memory.
+/// Length of matrices worth keeping, and of all that are kept: eight of 1,000 rows.
+const MIN_SPARE: usize = 1 << 14;
+const MAX_SPARE: usize = 8 << 20;
+
+/// Matrices given back, shared by all threads.
+fn spares() -> MutexGuard<'static, Vec<Vec<f64>>> {
+    static SPARE: Mutex<Vec<Vec<f64>>> = Mutex::new(vec![]);
+    // A panicking thread leaves matrices with arbitrary numbers, and nothing relies on more.
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn zeroed(n: usize) -> Option<Vec<f64>> {
     // Reserve first, because a failed vector allocation aborts the program; then let the system zero pages as they are
     // first written, which filling a vector here would prevent.

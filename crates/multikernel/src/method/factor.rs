@@ -64,10 +64,7 @@ impl Factor {
     /// The diagonal of `A^-1`.
     pub(super) fn diagonal_of_inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<f64>> {
         match self {
-            Factor::Here(factor) => {
-                let inverse = factor.lower_of_inverse(pool, stop)?;
-                Ok((0..inverse.n_rows()).map(|i| inverse.get(i, i)).collect())
-            }
+            Factor::Here(factor) => factor.diagonal_of_inverse(pool, stop),
             Factor::There(factor) => Ok(factor.inverse()?.1),
         }
     }

@@ -8,7 +8,9 @@ use crate::pool::Pool;
 use crate::simd::dispatched;
 
 /// Rows that one thread takes at a time.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
+/// The least rows that are summed in one piece: pieces, not threads, determine the bits.
+const MIN_PIECE: usize = 1024;
 /// Maximum rounds: a start need not be optimal.
 const ROUNDS: usize = 30;
 /// Centres are found from at most this many rows; if there are more, this many are sampled.
@@ -102,7 +104,7 @@ fn nearest(rows: &Matrix, centres: &Matrix, pool: &Pool) -> Vec<usize> {
 fn means(rows: &Matrix, clusters: &[usize], centres: &Matrix, pool: &Pool) -> Matrix {
     let (k, d) = (centres.n_rows(), centres.n_cols());
     // The number of pieces does not grow with the number of rows, or there would be as many sums as rows.
-    let step = BATCH.max(rows.n_rows().div_ceil(64));
+    let step = MIN_PIECE.max(rows.n_rows().div_ceil(64));
     let parts = pool.map(rows.n_rows().div_ceil(step), |b| {
         let (mut sums, mut counts) = (Matrix::zeros(k, d), vec![0usize; k]);
         for i in b * step..((b + 1) * step).min(rows.n_rows()) {

@@ -170,6 +170,11 @@ impl Mixture {
     ///
     /// Cost: d^2 / 2 products per row (diagonal: d).
     pub(crate) fn new(prior: Prior, rows: &Matrix, clusters: Vec<usize>) -> Result<Mixture> {
+        Mixture::on(prior, rows, clusters, Pool::alone()?)
+    }
+
+    /// [`Mixture::new`] for many rows, on all threads.
+    pub(crate) fn on(prior: Prior, rows: &Matrix, clusters: Vec<usize>, pool: &Pool) -> Result<Mixture> {
         prior.check()?;
         check_rows(rows)?;
         if clusters.len() != rows.n_rows() || rows.n_rows() == 0 || rows.n_cols() != prior.mean.len() {
@@ -183,7 +188,7 @@ impl Mixture {
         let (clusters, kept) = compact(&clusters);
         let mut mixture = Mixture { prior, parts: vec![], clusters };
         let lists = members(&mixture.clusters, kept.len());
-        mixture.parts = mixture.build(rows, &lists, Pool::alone()?);
+        mixture.parts = mixture.build(rows, &lists, pool);
         Ok(mixture)
     }
 

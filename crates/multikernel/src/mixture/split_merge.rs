@@ -1,5 +1,9 @@
 //! Steps that single rows cannot take: splitting a cluster in two, merging two into one.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use super::cluster::{Cluster, Scratch};
 use super::sweep::one;
 use super::{Mixture, Prior, Witness, stopped};
@@ -35,8 +39,9 @@ impl Mixture {
     /// that change, at the position their new cluster takes over, so with a witness the distribution is invariant only
     /// in that sense. If stopped, it leaves the mixture unchanged.
     ///
-    /// Proposals draw from streams of their own, so as many are computed at once as the pool has threads: those after
-    /// an accepted one are computed again. The bits are those of one after the other.
+    /// Proposals draw from streams of their own, so they are computed ahead of one another: as many as the pool has threads
+    /// after an accepted one, else all. Those after an accepted one are broken off and computed again. The bits are those of
+    /// one after the other.
     ///
     /// Cost: that of some 12 densities per row of the clusters touched.
     pub(crate) fn split_merge(
@@ -52,15 +57,18 @@ impl Mixture {
         let lists = self.members().into_iter();
         let groups = self.parts.iter().cloned().zip(lists).enumerate();
         let groups = groups.map(|(origin, (part, rows))| Some(Group { part, rows, origin })).collect();
-        let mut work = SplitMerge { prior: &self.prior, rows, witness, groups, clusters: self.clusters.clone(), stop };
+        let mut work = SplitMerge { prior: &self.prior, rows, witness, groups, clusters: self.clusters.clone() };
         let (seed, n_moves) = (rng.bits(), if rows.n_rows() > 1 { n_moves } else { 0 });
         let (mut moves, mut next) = (Moves { proposed: n_moves, ..Moves::default() }, 0);
+        let mut ahead = pool.n_threads();
         while next < n_moves {
-            let count = pool.n_threads().min(n_moves - next);
-            for found in pool.map(count, |k| work.propose(&mut Rng::new(seed, (next + k) as u64))) {
+            let found = work.propose_some(next..n_moves.min(next + ahead), seed, pool, stop);
+            ahead = n_moves;
+            for found in found {
                 next += 1;
                 if let Some(change) = found? {
                     work.make(change, &mut moves);
+                    ahead = pool.n_threads();
                     break;
                 }
             }
@@ -99,19 +107,42 @@ struct SplitMerge<'a> {
     /// Positions of clusters that were merged into others stay empty.
     groups: Vec<Option<Group>>,
     clusters: Vec<usize>,
-    stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl SplitMerge<'_> {
+    /// Some proposals, in order; those after the first accepted one are meaningless.
+    fn propose_some(
+        &self,
+        numbers: Range<usize>,
+        seed: u64,
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Vec<Result<Option<Change>>> {
+        let found: Vec<Mutex<Result<Option<Change>>>> = numbers.clone().map(|_| Mutex::new(Ok(None))).collect();
+        let accepted = AtomicUsize::new(usize::MAX);
+        pool.in_order(numbers.zip(&found).collect(), found.len(), |(k, found)| {
+            let is_late = || accepted.load(Ordering::Relaxed) < k;
+            if is_late() {
+                return;
+            }
+            let proposal = self.propose(&mut Rng::new(seed, k as u64), &|| is_late() || stop());
+            if let Ok(Some(_)) = proposal {
+                accepted.fetch_min(k, Ordering::Relaxed);
+            }
+            *found.lock().unwrap_or_else(PoisonError::into_inner) = proposal;
+        });
+        found.into_iter().map(|found| found.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    }
+
     /// One proposal, and what it changes if it is accepted.
-    fn propose(&self, rng: &mut Rng) -> Result<Option<Change>> {
+    fn propose(&self, rng: &mut Rng, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Change>> {
         let n = self.rows.n_rows();
         let first = rng.below(n);
         let second = (first + 1 + rng.below(n - 1)) % n;
         let ends = [first, second];
         match ends.map(|i| (self.clusters[i], self.groups[self.clusters[i]].as_ref())) {
-            [(place, Some(whole)), (other, _)] if place == other => self.split(place, whole, ends, rng),
-            [(one, Some(first)), (other, Some(second))] => self.merge([one, other], [first, second], ends, rng),
+            [(place, Some(whole)), (other, _)] if place == other => self.split(place, whole, ends, rng, stop),
+            [(one, Some(first)), (other, Some(second))] => self.merge([one, other], [first, second], ends, rng, stop),
             _ => Ok(None),
         }
     }
@@ -133,9 +164,16 @@ impl SplitMerge<'_> {
         }
     }
 
-    fn split(&self, place: usize, whole: &Group, ends: [usize; 2], rng: &mut Rng) -> Result<Option<Change>> {
+    fn split(
+        &self,
+        place: usize,
+        whole: &Group,
+        ends: [usize; 2],
+        rng: &mut Rng,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Change>> {
         let others = whole.rows.iter().copied().filter(|i| !ends.contains(i)).collect();
-        let mut pair = Pair::launch(self, ends, others, rng)?;
+        let mut pair = Pair::launch(self, ends, others, rng, stop)?;
         let ln_proposal = pair.scan(None, rng)?;
         let halves = pair.groups(whole.origin);
         let ratio = self.ln_joint(&halves) - self.ln_joint([whole]) - ln_proposal;
@@ -148,11 +186,12 @@ impl SplitMerge<'_> {
         [one, other]: [&Group; 2],
         ends: [usize; 2],
         rng: &mut Rng,
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Change>> {
         let mut all: Vec<usize> = one.rows.iter().chain(&other.rows).copied().collect();
         all.sort_unstable();
         let others = all.iter().copied().filter(|i| !ends.contains(i)).collect();
-        let mut pair = Pair::launch(self, ends, others, rng)?;
+        let mut pair = Pair::launch(self, ends, others, rng, stop)?;
         let sides: Vec<usize> = pair.others.iter().map(|&i| usize::from(self.clusters[i] == places[1])).collect();
         let ln_reverse = pair.scan(Some(&sides), rng)?;
         let (large, small) = if one.rows.len() >= other.rows.len() { (one, other) } else { (other, one) };
@@ -193,7 +232,13 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// The launch state of a proposal: it must not depend on the present assignment of the rows, or a reverse step
     /// would not be as likely.
-    fn launch(work: &SplitMerge<'a>, ends: [usize; 2], mut others: Vec<usize>, rng: &mut Rng) -> Result<Pair<'a>> {
+    fn launch(
+        work: &SplitMerge<'a>,
+        ends: [usize; 2],
+        mut others: Vec<usize>,
+        rng: &mut Rng,
+        stop: &'a (dyn Fn() -> bool + Sync),
+    ) -> Result<Pair<'a>> {
         rng.shuffle(&mut others);
         let mut scratch = Scratch::new(work.rows.n_cols());
         let parts = ends.map(|i| {
@@ -201,7 +246,7 @@ impl<'a> Pair<'a> {
             part.add(work.prior, work.rows.row(i), &mut scratch);
             part
         });
-        let (prior, rows, stop) = (work.prior, work.rows, work.stop);
+        let (prior, rows) = (work.prior, work.rows);
         let mut pair = Pair { prior, rows, stop, ends, parts, others, sides: vec![], scratch };
         for k in 0..pair.others.len() {
             pair.ask(k)?;

@@ -181,6 +181,20 @@ impl Pool {
         self.hand_out(items.into_iter(), 1, f);
     }
 
+    /// [`Pool::each`], where items are begun in the order given: for items that others wait for, or that take longer.
+    /// At most this many threads take part, since waking one takes longer than a small item.
+    pub(crate) fn in_order<T: Send>(&self, items: Vec<T>, most: usize, f: impl Fn(T) + Sync + Send) {
+        let n = items.len();
+        if self.is_plain(n) || most <= 1 {
+            return items.into_iter().for_each(f);
+        }
+        let cells: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+        self.threads.run_in_order(n, most, &|i| {
+            let item = lock(&cells[i]).take();
+            item.into_iter().for_each(&f);
+        });
+    }
+
     fn hand_out<T: Send>(&self, items: impl ExactSizeIterator<Item = T>, grain: usize, f: impl Fn(T) + Sync + Send) {
         let n = items.len();
         if self.is_plain(n) {

@@ -1,6 +1,7 @@
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::threads::Threads;
@@ -112,6 +113,28 @@ fn a_panic_reaches_the_one_that_asked_and_leaves_the_pool_at_work() {
     let met = AtomicBool::new(false);
     threads.run(1, 1, &|_| met.store(true, Ordering::Relaxed));
     assert!(met.into_inner());
+}
+
+#[test]
+fn items_in_order_are_begun_so_by_at_most_as_many_threads() {
+    let pool = Pool::new(4).unwrap();
+    for most in [0, 1, 2, 9] {
+        let (next, threads) = (AtomicUsize::new(0), Mutex::new(vec![]));
+        let begun: Vec<AtomicUsize> = (0..fewer(500, 20)).map(|_| AtomicUsize::new(usize::MAX)).collect();
+        pool.in_order((0..begun.len()).collect(), most, |i| {
+            begun[i].store(next.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+            threads.lock().unwrap().push(std::thread::current().id());
+        });
+        let begun: Vec<usize> = begun.into_iter().map(AtomicUsize::into_inner).collect();
+        let n_threads = threads.into_inner().unwrap().into_iter().collect::<HashSet<_>>().len();
+        assert!(n_threads <= most.clamp(1, 4), "{n_threads} of {most}");
+        let mut each = begun.clone();
+        each.sort_unstable();
+        assert!(each.into_iter().eq(0..begun.len()), "every item once");
+        if most <= 1 {
+            assert!(begun.iter().copied().eq(0..begun.len()));
+        }
+    }
 }
 
 /// A child of `fork` has the calling thread alone: everything is done by it.

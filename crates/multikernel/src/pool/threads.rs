@@ -61,11 +61,19 @@ impl Threads {
     /// all calls have returned. A panic in a call is propagated to the caller. The calling thread begins at once: handed
     /// over to a worker, small jobs would spend their time waiting for it to wake up.
     pub(super) fn run(&self, n: usize, grain: usize, work: &(dyn Fn(usize) + Sync)) {
+        let n_busy = n.div_ceil(grain).min(self.n());
+        self.work_on(&Job::new(n, n_busy.max(1), grain), n_busy, work);
+    }
+
+    /// [`Threads::run`] on at most this many threads, each of which takes the first call that nobody has taken.
+    pub(super) fn run_in_order(&self, n: usize, most: usize, work: &(dyn Fn(usize) + Sync)) {
+        self.work_on(&Job::new(n, 1, 1), n.min(self.n()).min(most), work);
+    }
+
+    fn work_on(&self, job: &Job, n_busy: usize, work: &(dyn Fn(usize) + Sync)) {
         // A forked process does not inherit the workers.
         let workers = self.workers.as_ref().filter(|_| self.process == std::process::id());
-        let Some(workers) = workers else { return (0..n).for_each(work) };
-        let n_busy = n.div_ceil(grain).min(self.n());
-        let job = Job::new(n, n_busy.max(1), grain);
+        let Some(workers) = workers.filter(|_| n_busy > 1) else { return job.help(work) };
         workers.in_place_scope(|scope| {
             (1..n_busy).for_each(|_| scope.spawn(|_| job.help(work)));
             job.help(work);

@@ -2,23 +2,25 @@
 
 use std::ops::{Deref, DerefMut};
 
+use crate::linalg::large_pages;
+
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
-/// One cache line of numbers.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Line(#[allow(dead_code, reason = "read as a slice of all lines")] [f64; LINE / 8]);
+/// Numbers allocated beyond the length, so that some start is at a line.
+const SLACK: usize = LINE / 8;
 
 /// A resizable buffer of `f64`, aligned to a cache line.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    lines: Vec<Line>,
+    values: Vec<f64>,
+    /// Numbers before the first line.
+    skip: usize,
     len: usize,
 }
 
 impl Buffer {
-    /// Zeros, or `None` if there is too little memory.
+    /// Zeros, or `None` if there is too little memory. Pages of long ones are cleared by whoever writes to them first.
     pub(crate) fn zeros(len: usize) -> Option<Buffer> {
         let mut buffer = Buffer::default();
         buffer.try_set_len(len)?;
@@ -27,24 +29,37 @@ impl Buffer {
 
     /// [`Buffer::set_len`], or `None` if there is too little memory.
     pub(crate) fn try_set_len(&mut self, len: usize) -> Option<()> {
-        let more = len.div_ceil(LINE / 8).saturating_sub(self.lines.len());
-        self.lines.try_reserve_exact(more).ok()?;
+        if self.capacity() < len {
+            Vec::<f64>::new().try_reserve_exact(len.checked_add(SLACK)?).ok()?;
+        }
         self.set_len(len);
         Some(())
     }
 
     /// The number of values it can hold without allocating.
     pub(crate) fn capacity(&self) -> usize {
-        self.lines.len() * (LINE / 8)
+        self.values.len().saturating_sub(SLACK)
     }
 
     /// Makes it `len` long; the contents are then unspecified but valid numbers.
     pub(crate) fn set_len(&mut self, len: usize) {
-        let n_lines = len.div_ceil(LINE / 8);
-        if self.lines.len() < n_lines {
-            self.lines.resize(n_lines, Line([0.0; LINE / 8]));
+        if self.values.len() < len + SLACK {
+            // Released first, so that there is never memory for both.
+            self.values = vec![];
+            self.values = vec![0.0; len + SLACK];
+            large_pages(&mut self.values);
+            self.skip = skip_to_line(&self.values);
         }
         self.len = len;
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        let mut copy = Buffer::default();
+        copy.set_len(self.len);
+        copy.copy_from_slice(self);
+        copy
     }
 }
 
@@ -52,15 +67,13 @@ impl Deref for Buffer {
     type Target = [f64];
 
     fn deref(&self) -> &[f64] {
-        // SAFETY: lines are eight numbers each without gaps, and `set_len` made as many as `len` needs.
-        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+        &self.values[self.skip..self.skip + self.len]
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f64] {
-        // SAFETY: as above, and borrowed for writing.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+        &mut self.values[self.skip..self.skip + self.len]
     }
 }
 

@@ -49,11 +49,25 @@ pub(crate) fn add_eight<T: SimdElement>(weights: [f64; 8], values: [&[T]; 8], ou
     #[cfg(target_arch = "x86_64")]
     if level() == Level::Avx512 {
         // SAFETY: `level` found AVX-512 on this processor, and all arrays are as long as `out`.
-        return unsafe { add_avx512(weights, values, out) };
+        return unsafe { add_avx512::<T, true>(weights, values, out) };
     }
     let ([w, x], [v, y]) = (halves(weights), halves(values));
     T::add_four(w, v, out);
     T::add_four(x, y, out);
+}
+
+/// [`add_eight`] of arrays in the first-level cache, with the same bits.
+///
+/// # Panics
+/// If an array is shorter than `out`.
+pub(crate) fn add_eight_at_hand<T: SimdElement>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if level() == Level::Avx512 {
+        let values = values.map(|values| &values[..out.len()]);
+        // SAFETY: `level` found AVX-512 on this processor, and all arrays are as long as `out`.
+        return unsafe { add_avx512::<T, false>(weights, values, out) };
+    }
+    add_eight(weights, values, out);
 }
 
 /// `sum_i values_i with_i` of eight arrays: the bits of [`Real::dot`].
@@ -113,11 +127,13 @@ fn prefetch_block<T>(here: *const T) {
     }
 }
 
+/// `FIRST` means that the values come from memory.
+///
 /// # Safety
 /// The processor must have AVX-512, and arrays must be as long as `out`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-unsafe fn add_avx512<T: SimdElement>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
+unsafe fn add_avx512<T: SimdElement, const FIRST: bool>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
     let broadcast = weights.map(|weight| _mm512_set1_pd(weight));
     let done = out.len() / LANES * LANES;
     let to = out.as_mut_ptr();
@@ -128,7 +144,9 @@ unsafe fn add_avx512<T: SimdElement>(weights: [f64; 8], values: [&[T]; 8], out: 
             // SAFETY: a whole block of the array, which is as long as `out`.
             unsafe {
                 let here = values.as_ptr().add(i);
-                prefetch_block(here);
+                if FIRST {
+                    prefetch_block(here);
+                }
                 low = _mm512_fmadd_pd(weight, T::load(here), low);
                 high = _mm512_fmadd_pd(weight, T::load(here.add(8)), high);
             }
@@ -282,6 +300,12 @@ mod tests {
                 T::add_scaled(*weight, values, &mut expected);
             }
             assert_eq!(sum, bits(&expected), "{n}");
+            let at_hand = at_every_level(|| {
+                let mut out = with.clone();
+                add_eight_at_hand(std::array::from_fn(|k| weights[k]), values, &mut out);
+                bits(&out)
+            });
+            assert_eq!(at_hand, sum, "{n}");
             assert_eq!(dots, bits(&values.map(|values| T::dot(values, &with))), "{n}");
             let columns: Vec<Vec<f64>> = (0..6).map(|_| uniform(&mut rng, n)).collect();
             let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();

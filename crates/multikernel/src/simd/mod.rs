@@ -26,7 +26,7 @@ mod uninit;
 
 pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
-pub(crate) use element::{SimdElement, add_eight, dot_eight_with_each, spans};
+pub(crate) use element::{SimdElement, add_eight, add_eight_at_hand, dot_eight_with_each, spans};
 pub(crate) use exp::{decay_into, exp, exps};
 pub(crate) use expansion::{ROWS_AT_ONCE, expand, spread};
 pub(crate) use gather::{GATHERED, Places};
@@ -37,7 +37,7 @@ pub(crate) use reduce::{MAX_RAISES, NARROW_RATES, Real};
 pub(crate) use sincos::sin_cos;
 pub(crate) use tile::{Lines, NARROW, Tile, VECTOR, WIDE, sums};
 pub(crate) use transpose::{SIDE, transpose, transpose_raw};
-pub(crate) use triangular::{backward, divide, factor, forward, subtract_inner};
+pub(crate) use triangular::{add_squares, backward, divide, factor, forward, subtract_inner};
 pub(crate) use uninit::{UninitPart, UninitVec};
 
 /// The instruction sets the loops are compiled for.

@@ -167,6 +167,15 @@ dispatched! {
 }
 
 dispatched! {
+    /// Adds the squares of consecutive lines, each as long as `sums`, line after line.
+    pub(crate) fn add_squares(lines: &[f64], sums: &mut [f64]) {
+        for line in lines.chunks_exact(sums.len().max(1)) {
+            sums.iter_mut().zip(line).for_each(|(sum, x)| *sum = x.mul_add(*x, *sum));
+        }
+    }
+}
+
+dispatched! {
     /// Subtracts the inner products of [`NARROW`] lines with x from `out`. The lines are those from `first` on of all
     /// `panels`, as long as these are wide.
     pub(crate) fn subtract_inner(panels: &[Lines<'_>], first: usize, x: &[f64], out: &mut [f64]) {

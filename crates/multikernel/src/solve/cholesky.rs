@@ -4,15 +4,24 @@
 //! sums of products as long as possible, computed in registers (`simd::sums`). Every sum has a fixed order, and work is
 //! split by the shape alone: the same bits for any number of threads and any instruction set.
 
-use std::sync::OnceLock;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{Lines, NARROW, SIDE, WIDE, backward, divide, factor, forward, ln, subtract_inner, sums, transpose};
-use crate::solve::panels::{Half, Panels, share, symmetric, together};
+use crate::simd::{
+    Lines, NARROW, SIDE, WIDE, add_squares, backward, divide, factor, forward, ln, subtract_inner, sums, transpose,
+};
+pub(crate) use crate::solve::panels::ShiftedMatrix;
+use crate::solve::panels::{Half, Panels, padded, share, symmetric_each, together};
 use crate::solve::product::PackedRows;
+
+/// Rows from which [`Cholesky::solve_on`] goes block by block: fewer are divided before threads wake up.
+const MIN_BLOCKED: usize = 1536;
+/// Panels of such a block.
+const BLOCK: usize = 8;
 
 /// `A = L L'` of a symmetric positive definite matrix.
 ///
@@ -74,11 +83,23 @@ impl Cholesky {
         pool: &Pool,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Cholesky> {
-        fits(matrix.n_rows(), d)?;
-        fits(matrix.n_cols(), d)?;
-        let mut panels = Panels::of_lower(matrix, pool)?;
-        panels.shift_lower(scale, shift, d, pool);
-        Cholesky::of_panels(d.len(), panels, pool, stop)
+        Cholesky::of_sums(&[ShiftedMatrix { matrix, scale, shift, d }], pool, stop)?.remove(0)
+    }
+
+    /// [`Cholesky::of_sum`] of several matrices of the same size with the same bits, in step: threads that have nothing to
+    /// do in one find work in the others. Some may have no factor.
+    pub(crate) fn of_sums(
+        sums: &[ShiftedMatrix<'_>],
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Result<Cholesky>>> {
+        let n = sums.first().map_or(0, |sum| sum.d.len());
+        for &ShiftedMatrix { matrix, d, .. } in sums {
+            fits(matrix.n_rows(), d)?;
+            fits(matrix.n_cols(), d)?;
+            fits(n, d)?;
+        }
+        Cholesky::of_many(n, Panels::of_sums(sums, pool)?, pool, stop)
     }
 
     /// Factors `H diag(s) H' + shift 11' + diag(d)` for H of n x k: see [`Cholesky::new`]. Cost: n^2 k operations more,
@@ -99,29 +120,52 @@ impl Cholesky {
     }
 
     /// Factors a matrix in the form of [`Panels::of_lower`].
-    fn of_panels(n: usize, mut panels: Panels, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
-        let mut least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * panels.diagonal(i).abs()).collect();
-        least.resize(panels.size(), 0.0);
-        let mut inverses = vec![0.0; panels.size()];
-        let (count, step) = (panels.count(), together(n));
-        let mut open = panels.split();
+    fn of_panels(n: usize, panels: Panels, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
+        Cholesky::of_many(n, vec![panels], pool, stop)?.remove(0)
+    }
+
+    /// Factors matrices of n rows in the form of [`Panels::of_lower`], in step.
+    fn of_many(
+        n: usize,
+        mut all: Vec<Panels>,
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Result<Cholesky>>> {
+        let mut works: Vec<Factoring<'_>> = all.iter_mut().map(|panels| Factoring::new(n, panels)).collect();
+        let (count, step) = (padded(n).div_ceil(WIDE), together(n));
         for block in (0..count).step_by(step).map(|first| first..(first + step).min(count)) {
             if stop() {
                 return Err(stopped());
             }
-            for p in block.clone() {
-                let (own, after) = open[p..block.end].split_at_mut(1);
-                factor_panel(own[0], p, &least, &mut inverses)?;
-                (p + 1..).zip(after).for_each(|(q, panel)| divide_panel(own[0], p, panel, q, &inverses));
+            let next = block.end..(block.end + step).min(count);
+            let (mut blocks, mut items) = (vec![], vec![]);
+            for work in works.iter_mut().filter(|work| work.failed.is_none()) {
+                let (done, after) = work.open.split_at_mut(block.end);
+                items.extend((block.end..).zip(after).map(|(q, panel)| (blocks.len(), q, panel)));
+                blocks.push(Divisor {
+                    done,
+                    inverses: &work.inverses,
+                    next: NextBlock::new(next.clone(), &work.least),
+                });
             }
-            let (done, after) = open.split_at_mut(block.end);
-            let (done, inverses) = (&*done, &inverses);
-            let operations = 2 * block.end * block.len() * after.len() * WIDE.pow(3);
-            share(pool, operations, (block.end..).zip(after), |(q, panel)| {
+            // What the next block waits for comes first, in all matrices.
+            items.sort_by_key(|(m, q, _)| (*q, *m));
+            let operations = 2 * block.end * block.len() * items.len() * WIDE.pow(3);
+            share(pool, operations, items.into_iter(), |(m, q, panel)| {
+                let Divisor { done, inverses, next } = &blocks[m];
                 block.clone().for_each(|p| divide_panel(done[p], p, panel, q, inverses));
+                next.take(q, panel);
             });
+            let found: Vec<_> = blocks.into_iter().map(|divisor| divisor.next.found.into_inner()).collect();
+            let works = works.iter_mut().filter(|work| work.failed.is_none());
+            works.zip(found).for_each(|(work, found)| work.go_on(found.unwrap_or_else(PoisonError::into_inner)));
         }
-        Ok(Cholesky { n, panels, inverses, lower: OnceLock::new() })
+        let ends: Vec<(Vec<f64>, Option<Error>)> = works.into_iter().map(|work| (work.inverses, work.failed)).collect();
+        let factor = |(panels, (inverses, failed)): (Panels, (Vec<f64>, Option<Error>))| match failed {
+            Some(error) => Err(error),
+            None => Ok(Cholesky { n, panels, inverses, lower: OnceLock::new() }),
+        };
+        Ok(all.into_iter().zip(ends).map(factor).collect())
     }
 
     /// `L`, zero above its diagonal. Computed on first use: n^2 numbers.
@@ -158,6 +202,95 @@ impl Cholesky {
         Ok(self.columns(&sides, right.n_cols()))
     }
 
+    /// [`Cholesky::solve`] on all threads, for many rows. From 1,536 rows on each sum is split into blocks of 192 rows, so
+    /// its last bits differ from those of `solve`, but not between numbers of threads.
+    pub(crate) fn solve_on(&self, right: &Matrix, pool: &Pool) -> Result<Matrix> {
+        if self.n < MIN_BLOCKED { self.solve(right) } else { self.solve_by_blocks(right, pool) }
+    }
+
+    fn solve_by_blocks(&self, right: &Matrix, pool: &Pool) -> Result<Matrix> {
+        self.check_rows(right)?;
+        let (count, c) = (self.panels.count(), right.n_cols());
+        // Panel by panel, [`WIDE`] numbers of each right-hand side.
+        let mut x = vec![0.0; count * c * WIDE];
+        let place = |i: usize, s: usize| (i / WIDE * c + s) * WIDE + i % WIDE;
+        for (i, row) in right.rows().enumerate() {
+            row.iter().enumerate().for_each(|(s, &value)| x[place(i, s)] = value);
+        }
+        let blocks: Vec<Range<usize>> =
+            (0..count).step_by(BLOCK).map(|first| first..(first + BLOCK).min(count)).collect();
+        for block in &blocks {
+            self.forward_block(block.clone(), c, &mut x, pool);
+        }
+        for block in blocks.iter().rev() {
+            self.backward_block(block.clone(), c, &mut x, pool);
+        }
+        Ok(Matrix::from_fn(self.n, c, |i, s| x[place(i, s)]))
+    }
+
+    /// Divides a block of panels by L, and takes what they contribute off the panels after it.
+    fn forward_block(&self, block: Range<usize>, c: usize, x: &mut [f64], pool: &Pool) {
+        let (done, after) = x.split_at_mut(block.end * c * WIDE);
+        let first = block.start * WIDE;
+        // The rows of the block that are solved, the right-hand sides of a row side by side.
+        let mut solved = Vec::with_capacity(block.len() * c * WIDE);
+        let take_off = |solved: &[f64], q: usize, x: &mut [f64]| {
+            let (lines, width) = (self.panels.lines(q).skip(first, 0), self.panels.width(q));
+            each_side(solved, c, lines, width, solved.len() / c.max(1), |s, sums| {
+                x[s * WIDE..][..width].iter_mut().zip(sums).for_each(|(x, sum)| *x -= sum);
+            });
+        };
+        for (p, x) in block.clone().zip(done[first * c..].chunks_exact_mut((c * WIDE).max(1))) {
+            take_off(&solved, p, x);
+            let (row, width) = (p * WIDE, self.panels.width(p));
+            let (columns, inverses) = (self.panels.lines(p).skip(row, 0), &self.inverses[row..row + width]);
+            x.chunks_exact_mut(WIDE).for_each(|x| forward(&mut x[..width], &[0.0; WIDE], columns, inverses));
+            (0..width).for_each(|i| solved.extend(x.chunks_exact(WIDE).map(|x| x[i])));
+        }
+        let operations = 2 * solved.len() * after.len() / c.max(1);
+        let items = (block.end..).zip(after.chunks_exact_mut((c * WIDE).max(1)));
+        share(pool, operations, items, |(q, x)| take_off(&solved, q, x));
+    }
+
+    /// Divides a block of panels by `L'`, and takes what they contribute off the panels before it.
+    fn backward_block(&self, block: Range<usize>, c: usize, x: &mut [f64], pool: &Pool) {
+        let (before, own) = x.split_at_mut(block.start * c * WIDE);
+        let panels: Vec<Lines<'_>> = block.clone().map(|p| self.panels.lines(p)).collect();
+        let rows = self.panels.size().min(block.end * WIDE) - block.start * WIDE;
+        // The rows of the block, one right-hand side after the other.
+        let mut solved = vec![0.0; c * rows];
+        let take_off = |later: usize, solved: &[f64], p: usize, x: &mut [f64]| {
+            for (x, solved) in x.chunks_exact_mut(WIDE).zip(solved.chunks_exact(rows)) {
+                for lane in (0..self.panels.width(p)).step_by(NARROW) {
+                    let here = &mut x[lane..lane + NARROW];
+                    subtract_inner(&panels[later..], p * WIDE + lane, &solved[rows.min(later * WIDE)..], here);
+                }
+            }
+        };
+        let mut turned = [0.0; WIDE * WIDE];
+        for (k, x) in own[..block.len() * c * WIDE].chunks_exact_mut((c * WIDE).max(1)).enumerate().rev() {
+            let (p, width) = (block.start + k, self.panels.width(block.start + k));
+            take_off(k + 1, &solved, p, x);
+            turn(panels[k].skip(p * WIDE, 0), width, &mut turned);
+            let inverses = &self.inverses[p * WIDE..p * WIDE + width];
+            for (x, solved) in x.chunks_exact_mut(WIDE).zip(solved.chunks_exact_mut(rows)) {
+                backward(&mut x[..width], Lines::new(&turned, WIDE), inverses);
+                solved[k * WIDE..][..width].copy_from_slice(&x[..width]);
+            }
+        }
+        let operations = 2 * rows * before.len();
+        let items = before.chunks_exact_mut((c * WIDE).max(1)).enumerate();
+        share(pool, operations, items, |(p, x)| take_off(0, &solved, p, x));
+    }
+
+    /// Checks that right-hand sides have as many rows as the factor.
+    fn check_rows(&self, right: &Matrix) -> Result<()> {
+        if right.n_rows() == self.n {
+            return Ok(());
+        }
+        Err(Error::input(format!("right-hand sides have {} rows, the factor {}", right.n_rows(), self.n)))
+    }
+
     /// `L^-1 B` for B of n x c: its squared length is that of B in the metric of `A^-1`. Cost: n^2 c operations on the
     /// calling thread.
     ///
@@ -174,10 +307,8 @@ impl Cholesky {
 
     /// `L^-1 B`, one right-hand side after the other, each padded with zeros to the size of the panels.
     fn forward(&self, right: &Matrix) -> Result<Vec<f64>> {
-        let (n, c, size) = (self.n, right.n_cols(), self.panels.size());
-        if right.n_rows() != n {
-            return Err(Error::input(format!("right-hand sides have {} rows, the factor {n}", right.n_rows())));
-        }
+        self.check_rows(right)?;
+        let (c, size) = (right.n_cols(), self.panels.size());
         let mut sides = vec![0.0; c * size];
         for (i, row) in right.rows().enumerate() {
             row.iter().enumerate().for_each(|(s, &value)| sides[s * size + i] = value);
@@ -239,24 +370,71 @@ impl Cholesky {
         self.half_inverse(Half::Lower, pool, stop)
     }
 
-    fn half_inverse(&self, wanted: Half, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
-        let (n, size) = (self.n, self.panels.size());
+    /// The diagonal of [`Cholesky::inverse`] with the same bits, in half the operations and no matrix: the squared lengths
+    /// of the columns of `L^-1`.
+    pub(crate) fn diagonal_of_inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<f64>> {
+        let (n, size, step) = (self.n, self.panels.size(), together(self.n));
         let halted = AtomicBool::new(false);
-        // The inverse of the factor in panels of columns, each starting at its diagonal.
-        let mut half = Panels::some(n, |columns| size - columns.start)?;
-        let step = together(n);
-        share(pool, n.pow(3) / 3, half.split().chunks_mut(step).enumerate(), |(part, panels)| {
+        let mut diagonal = vec![0.0; size];
+        share(pool, n.pow(3) / 3, diagonal.chunks_mut(step * WIDE).enumerate(), |(part, diagonal)| {
             if stop() {
                 return halted.store(true, Ordering::Relaxed);
             }
-            self.invert_panels(part * step, panels);
+            let columns = |(k, sums): (usize, &[f64])| vec![0.0; (size - (part * step + k) * WIDE) * sums.len()];
+            let mut half: Vec<Vec<f64>> = diagonal.chunks(WIDE).enumerate().map(columns).collect();
+            self.invert_panels(part * step, &mut half.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+            half.iter().zip(diagonal.chunks_mut(WIDE)).for_each(|(lines, sums)| add_squares(lines, sums));
         });
         if halted.into_inner() || stop() {
             return Err(stopped());
         }
-        symmetric(n, wanted, n.pow(3) / 3, pool, stop, |row, panel, width, tile| {
-            let few = half.lines(row / WIDE).skip(row % WIDE, row % WIDE);
-            sums(few, NARROW, half.lines(panel).skip(row - panel * WIDE, 0), width, size - row, tile);
+        diagonal.truncate(n);
+        Ok(diagonal)
+    }
+
+    fn half_inverse(&self, wanted: Half, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
+        Ok(Cholesky::half_inverses(&[self], wanted, pool, stop)?.remove(0))
+    }
+
+    /// [`Cholesky::lower_of_inverse`] of several factors of the same size, in step.
+    pub(crate) fn lower_of_inverses(
+        factors: &[&Cholesky],
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Matrix>> {
+        Cholesky::half_inverses(factors, Half::Lower, pool, stop)
+    }
+
+    fn half_inverses(
+        factors: &[&Cholesky],
+        wanted: Half,
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Matrix>> {
+        let Some((n, size)) = factors.first().map(|factor| (factor.n, factor.panels.size())) else { return Ok(vec![]) };
+        let halted = AtomicBool::new(false);
+        // The inverse of each factor in panels of columns, each starting at its diagonal.
+        let mut halves: Vec<Panels> =
+            factors.iter().map(|_| Panels::some(n, |columns| size - columns.start)).collect::<Result<_>>()?;
+        let (step, operations) = (together(n), factors.len() * n.pow(3) / 3);
+        let mut open: Vec<Vec<&mut [f64]>> = halves.iter_mut().map(Panels::split).collect();
+        let parts = factors.iter().zip(&mut open);
+        let mut items: Vec<_> =
+            parts.flat_map(|(factor, open)| open.chunks_mut(step).enumerate().map(move |at| (factor, at))).collect();
+        // Long panels first, so that threads finish together.
+        items.sort_by_key(|(_, (part, _))| *part);
+        share(pool, operations, items.into_iter(), |(factor, (part, panels))| {
+            if stop() {
+                return halted.store(true, Ordering::Relaxed);
+            }
+            factor.invert_panels(part * step, panels);
+        });
+        if halted.into_inner() || stop() {
+            return Err(stopped());
+        }
+        symmetric_each(n, factors.len(), wanted, operations, pool, stop, |m, row, panel, width, tile| {
+            let few = halves[m].lines(row / WIDE).skip(row % WIDE, row % WIDE);
+            sums(few, NARROW, halves[m].lines(panel).skip(row - panel * WIDE, 0), width, size - row, tile);
         })
     }
 
@@ -316,6 +494,96 @@ fn fits(n: usize, d: &[f64]) -> Result<()> {
 
 fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
+}
+
+/// Some rows, and the reciprocals of the diagonal of the factor in them.
+type Inverses = (Range<usize>, Vec<f64>);
+
+/// A matrix whose first panels are factored.
+struct Factoring<'a> {
+    open: Vec<&'a mut [f64]>,
+    /// The least pivots.
+    least: Vec<f64>,
+    inverses: Vec<f64>,
+    failed: Option<Error>,
+}
+
+impl<'a> Factoring<'a> {
+    /// The first block is factored.
+    fn new(n: usize, panels: &'a mut Panels) -> Factoring<'a> {
+        let mut least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * panels.diagonal(i).abs()).collect();
+        least.resize(panels.size(), 0.0);
+        let (mut open, mut inverses) = (panels.split(), vec![0.0; least.len()]);
+        let first = together(n).min(open.len());
+        let failed = factor_block(&mut open[..first], 0, &least, &mut inverses).err();
+        Factoring { open, least, inverses, failed }
+    }
+
+    /// Takes in the reciprocals of the diagonal of the next block: the rows and the numbers.
+    fn go_on(&mut self, found: Option<Result<Inverses>>) {
+        match found {
+            Some(Ok((rows, inverses))) => self.inverses[rows].copy_from_slice(&inverses),
+            Some(Err(error)) => self.failed = Some(error),
+            None => {}
+        }
+    }
+}
+
+/// The panels that later ones are divided by, and those that are factored next.
+struct Divisor<'a> {
+    done: &'a [&'a mut [f64]],
+    inverses: &'a [f64],
+    next: NextBlock<'a>,
+}
+
+/// The panels to be factored next, while others are still divided by the block before.
+struct NextBlock<'a> {
+    block: Range<usize>,
+    least: &'a [f64],
+    /// Those divided so far.
+    ready: Mutex<Vec<(usize, &'a mut [f64])>>,
+    /// The rows of the block, and the reciprocals of its diagonal.
+    found: Mutex<Option<Result<Inverses>>>,
+}
+
+impl<'a> NextBlock<'a> {
+    fn new(block: Range<usize>, least: &'a [f64]) -> NextBlock<'a> {
+        NextBlock { block, least, ready: Mutex::default(), found: Mutex::default() }
+    }
+
+    /// Whoever brings the last panel of the block factors it: nobody waits for that.
+    fn take(&self, q: usize, panel: &'a mut [f64]) {
+        if !self.block.contains(&q) {
+            return;
+        }
+        let mut all = {
+            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            ready.push((q, panel));
+            if ready.len() < self.block.len() {
+                return;
+            }
+            std::mem::take(&mut *ready)
+        };
+        all.sort_by_key(|(q, _)| *q);
+        let mut panels: Vec<&mut [f64]> = all.into_iter().map(|(_, panel)| panel).collect();
+        let mut inverses = vec![0.0; self.least.len()];
+        let rows = self.block.start * WIDE..(self.block.end * WIDE).min(inverses.len());
+        let found = factor_block(&mut panels, self.block.start, self.least, &mut inverses)
+            .map(|()| (rows.clone(), inverses[rows].to_vec()));
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    }
+}
+
+/// Factors consecutive panels, the first of which is `first`, once they are divided by all before them.
+fn factor_block(panels: &mut [&mut [f64]], first: usize, least: &[f64], inverses: &mut [f64]) -> Result<()> {
+    for k in 0..panels.len() {
+        let (own, after) = panels[k..].split_at_mut(1);
+        factor_panel(own[0], first + k, least, inverses)?;
+        for (q, panel) in (first + k + 1..).zip(after) {
+            divide_panel(own[0], first + k, panel, q, inverses);
+        }
+    }
+    Ok(())
 }
 
 /// Factors the diagonal block of panel p, once all columns to its left are done.
@@ -413,6 +681,8 @@ mod tests {
             assert!(worst(&product(factor.lower(), &half), &right) < 1e-12 * (n + 1) as f64, "{n}");
             let solved = factor.solve(&right).unwrap();
             assert!(worst(&product(&a, &solved), &right) < 1e-11 * (n + 1) as f64, "{n}");
+            let solved = factor.solve_by_blocks(&right, &pool).unwrap();
+            assert!(worst(&product(&a, &solved), &right) < 1e-11 * (n + 1) as f64, "{n}");
             let z = Matrix::from_vec(n, 1, right.column(1)).unwrap();
             let drawn = Matrix::from_vec(n, 1, factor.multiply_lower(z.data())).unwrap();
             assert!(worst(&product(factor.lower(), &z), &drawn) < 1e-13 * (n + 1) as f64, "{n}");
@@ -440,6 +710,8 @@ mod tests {
                 assert_eq!(Cholesky::of_square(&rows, &s, 0.7, &d, pool, &go_on).unwrap(), product, "{n}");
                 let lower = sum.lower_of_inverse(pool, &go_on).unwrap();
                 (0..n).for_each(|i| assert_eq!(lower.row(i)[..=i], inverse.row(i)[..=i], "{n}"));
+                let diagonal: Vec<f64> = (0..n).map(|i| inverse.get(i, i)).collect();
+                assert_eq!(bits(&sum.diagonal_of_inverse(pool, &go_on).unwrap()), bits(&diagonal), "{n}");
             }
         }
         let error = |found: Result<Cholesky>| found.unwrap_err().to_string();
@@ -453,14 +725,18 @@ mod tests {
     #[test]
     fn right_hand_sides_do_not_change_one_another() {
         let pool = Pool::new(1).unwrap();
-        for n in [1, 23, 77] {
+        for n in [1, 23, 77, 410] {
             let factor = Cholesky::new(definite(n, 0.1), &pool, &go_on).unwrap();
             let right = Matrix::from_fn(n, 16, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
-            let alone = |j: usize| bits(factor.solve(&right.select_cols(&[j])).unwrap().data());
-            for c in 0..=16 {
-                let all = factor.solve(&right.select_cols(&(0..c).collect::<Vec<_>>())).unwrap();
-                assert_eq!((all.n_rows(), all.n_cols()), (n, c));
-                (0..c).for_each(|j| assert_eq!(bits(&all.column(j)), alone(j), "{n}, {c}"));
+            for solve in
+                [Cholesky::solve, |factor: &Cholesky, right: &Matrix| factor.solve_by_blocks(right, &Pool::new(1)?)]
+            {
+                let alone = |j: usize| bits(solve(&factor, &right.select_cols(&[j])).unwrap().data());
+                for c in 0..=16 {
+                    let all = solve(&factor, &right.select_cols(&(0..c).collect::<Vec<_>>())).unwrap();
+                    assert_eq!((all.n_rows(), all.n_cols()), (n, c));
+                    (0..c).for_each(|j| assert_eq!(bits(&all.column(j)), alone(j), "{n}, {c}"));
+                }
             }
         }
         let factor = Cholesky::new(definite(4, 0.1), &pool, &go_on).unwrap();
@@ -508,6 +784,8 @@ mod tests {
             bits(factor.inverse(&pool, &go_on).unwrap().data()),
             bits(&[factor.log_determinant()]),
             bits(factor.solve(&right).unwrap().data()),
+            bits(factor.solve_by_blocks(&right, &pool).unwrap().data()),
+            bits(&factor.diagonal_of_inverse(&pool, &go_on).unwrap()),
             bits(&factor.multiply_lower(&right.column(0))),
         ]
     }

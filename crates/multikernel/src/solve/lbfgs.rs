@@ -39,28 +39,33 @@ impl Memory {
     }
 
     /// `-H g`, where H is the inverse Hessian built from the pairs and the initial scaling `precondition` (Nocedal
-    /// 1980).
+    /// 1980), which is applied to up to two vectors at once.
     pub(crate) fn direction(
         &self,
         gradient: &[f64],
-        precondition: impl Fn(&[f64]) -> Result<Vec<f64>>,
+        precondition: impl Fn(&[&[f64]]) -> Result<Vec<Vec<f64>>>,
     ) -> Result<Vec<f64>> {
+        let pairs = || self.steps.iter().zip(&self.changes);
+        let rises: Vec<f64> = pairs().map(|(step, change)| f64::dot(step, change)).collect();
         let mut left: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut taken = vec![];
-        for (step, change) in self.steps.iter().zip(&self.changes).rev() {
-            let part = f64::dot(step, &left) / f64::dot(step, change);
+        for ((step, change), rise) in pairs().zip(&rises).rev() {
+            let part = f64::dot(step, &left) / rise;
             f64::add_scaled(-part, change, &mut left);
             taken.push(part);
         }
-        let mut out = precondition(&left)?;
-        if let (Some(step), Some(change)) = (self.steps.last(), self.changes.last()) {
-            let scale = f64::dot(step, change) / f64::dot(change, &precondition(change)?);
+        let last = self.changes.last().map(Vec::as_slice);
+        let asked: Vec<&[f64]> = [Some(left.as_slice()), last].into_iter().flatten().collect();
+        let mut found = precondition(&asked)?.into_iter();
+        let mut out = found.next().unwrap_or_default();
+        if let (Some(rise), Some(change), Some(moved)) = (rises.last(), last, found.next()) {
+            let scale = rise / f64::dot(change, &moved);
             if scale.is_finite() && scale > 0.0 {
                 out.iter_mut().for_each(|value| *value *= scale);
             }
         }
-        for ((step, change), part) in self.steps.iter().zip(&self.changes).zip(taken.into_iter().rev()) {
-            let back = f64::dot(change, &out) / f64::dot(step, change);
+        for (((step, change), rise), part) in pairs().zip(&rises).zip(taken.into_iter().rev()) {
+            let back = f64::dot(change, &out) / rise;
             f64::add_scaled(part - back, step, &mut out);
         }
         Ok(out)
@@ -161,7 +166,8 @@ mod tests {
             if f64::dot(&gradient, &gradient) < 1e-20 {
                 return (x, round);
             }
-            let precondition = |g: &[f64]| Ok(g.iter().zip(scale).map(|(g, s)| g * s).collect());
+            let scaled = |g: &&[f64]| g.iter().zip(scale).map(|(g, s)| g * s).collect();
+            let precondition = |all: &[&[f64]]| Ok(all.iter().map(scaled).collect());
             let direction = memory.direction(&gradient, precondition).unwrap();
             let at = |t: f64| x.iter().zip(&direction).map(|(x, d)| x + t * d).collect::<Vec<f64>>();
             let slope = f64::dot(&gradient, &direction);
@@ -202,7 +208,8 @@ mod tests {
         let mut memory = Memory::default();
         memory.remember(vec![1.0; 8], curvatures.clone());
         let (_, gradient) = quadratic(&[0.0; 8]);
-        let step = memory.direction(&gradient, |g| Ok(g.iter().zip(&scale).map(|(g, s)| g * s).collect())).unwrap();
+        let scaled = |g: &&[f64]| g.iter().zip(&scale).map(|(g, s)| g * s).collect();
+        let step = memory.direction(&gradient, |all| Ok(all.iter().map(scaled).collect())).unwrap();
         assert!(step.iter().all(|step| (step - 2.0).abs() < 1e-12), "{step:?}");
         assert!(minimise(vec![0.0; 8], quadratic, &[1.0; 8], 200).1 > 8, "without it there are more");
     }

@@ -14,6 +14,8 @@ use crate::simd::{Buffer, Lines, NARROW, SIDE, Tile, VECTOR, WIDE, sums, transpo
 
 /// With fewer operations, work stays on the calling thread: handing it over takes longer.
 const MIN_SHARED: usize = 2_000_000;
+/// Operations that are worth another thread.
+const PER_THREAD: usize = 1_000_000;
 
 /// The panels of one matrix.
 #[derive(Clone, Debug)]
@@ -77,25 +79,27 @@ impl Panels {
 
     /// The lower triangle of a square matrix, including the diagonal; padding rows are those of the identity.
     pub(super) fn of_lower(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
-        let n = matrix.n_rows();
-        let mut panels = Panels::some(n, |rows| rows.end)?;
-        panels.each(pool, matrix.data().len(), |rows, panel| {
-            // The diagonal block, and the padding.
-            panel[if rows.end > n { 0 } else { rows.start * rows.len() }..].fill(0.0);
-            for row in rows.clone().step_by(NARROW) {
-                pack(matrix, row, row, panel, row - rows.start, rows.len());
-                // Entries above the diagonal may be anything; they stay zero here.
-                for i in row..row + NARROW {
-                    let mut at = |k: usize, value: f64| panel[k * rows.len() + i - rows.start] = value;
-                    if i < n {
-                        (row..=i).for_each(|k| at(k, matrix.get(i, k)));
-                    } else {
-                        at(i, 1.0);
-                    }
-                }
-            }
-        });
+        let mut panels = Panels::some(matrix.n_rows(), |rows| rows.end)?;
+        panels.each(pool, matrix.data().len(), |rows, panel| pack_lower(matrix, rows, panel));
         Ok(panels)
+    }
+
+    /// The same of shifted matrices, all at once.
+    pub(super) fn of_sums(sums: &[ShiftedMatrix<'_>], pool: &Pool) -> Result<Vec<Panels>> {
+        let make = |sum: &ShiftedMatrix<'_>| Panels::some(sum.d.len(), |rows| rows.end);
+        let mut all = sums.iter().map(make).collect::<Result<Vec<_>>>()?;
+        let mut items = vec![];
+        for (panels, sum) in all.iter_mut().zip(sums) {
+            let size = panels.size;
+            let rows = move |p: usize| p * WIDE..(p * WIDE + WIDE).min(size);
+            items.extend(panels.split().into_iter().enumerate().map(|(p, panel)| (sum, rows(p), panel)));
+        }
+        let operations = 4 * sums.iter().map(|sum| sum.matrix.data().len()).sum::<usize>();
+        share(pool, operations, items.into_iter(), |(sum, rows, panel)| {
+            pack_lower(sum.matrix, rows.clone(), panel);
+            shift_panel(sum.scale, sum.shift, sum.d, rows, panel);
+        });
+        Ok(all)
     }
 
     /// The lower triangle of `H diag(d) H'`, in the form of [`Panels::of_lower`], where these are the panels of H with
@@ -122,17 +126,8 @@ impl Panels {
 
     /// Turns the panels of A, n x n ([`Panels::of_lower`]), into those of `scale A + shift 11' + diag(d)`.
     pub(super) fn shift_lower(&mut self, scale: f64, shift: f64, d: &[f64], pool: &Pool) {
-        let (n, operations) = (d.len(), self.values.len());
-        self.each(pool, operations, |rows, panel| {
-            let end = rows.len().min(n - rows.start);
-            for (k, line) in panel.chunks_exact_mut(rows.len()).enumerate().take(n) {
-                let first = k.saturating_sub(rows.start);
-                line[first..end].iter_mut().for_each(|value| *value = scale * *value + shift);
-                if k >= rows.start {
-                    line[first] += d[k];
-                }
-            }
-        });
+        let operations = self.values.len();
+        self.each(pool, operations, |rows, panel| shift_panel(scale, shift, d, rows, panel));
     }
 
     /// The diagonal entry of row i ([`Panels::of_lower`]).
@@ -213,8 +208,8 @@ impl Drop for Panels {
 /// Minimum size of a buffer kept for the next panels: getting fresh pages from the system takes a good part of the time
 /// needed to factor a matrix of a few hundred rows. Small buffers the allocator has at hand.
 const MIN_KEPT: usize = 1 << 12;
-/// Maximum total size of the buffers kept: six halves of a matrix of 1,000 rows, or forty of 380.
-const MAX_KEPT: usize = 3 << 20;
+/// Maximum total size of the buffers kept: sixteen halves of a matrix of 1,000 rows, or a hundred of 380.
+const MAX_KEPT: usize = 8 << 20;
 
 /// Shared by all threads, because a factor is often dropped in a different thread from the one that made it.
 static SPARE: Mutex<Vec<Buffer>> = Mutex::new(vec![]);
@@ -255,14 +250,18 @@ fn keep(buffer: Buffer) {
     }
 }
 
-/// Calls `f` with each item, on all threads if this many operations are worth it.
+/// Calls `f` with each item, begun in the order given, on as many threads as this many operations are worth.
 pub(super) fn share<T: Send>(
     pool: &Pool,
     operations: usize,
     items: impl Iterator<Item = T>,
     f: impl Fn(T) + Sync + Send,
 ) {
-    if operations >= MIN_SHARED { pool.each(items.collect(), f) } else { items.for_each(f) }
+    if operations >= MIN_SHARED {
+        pool.in_order(items.collect(), operations / PER_THREAD, f);
+    } else {
+        items.for_each(f);
+    }
 }
 
 /// How many panels of a matrix of this size are processed together against the others. Matrices that do not fit in the
@@ -282,6 +281,47 @@ fn pack(matrix: &Matrix, row: usize, depth: usize, panel: &mut [f64], lane: usiz
         let lines = panel[done * width..].chunks_exact_mut(width);
         lines.zip(&matrix.row(i)[done..depth]).for_each(|(line, &value)| line[lane] = value);
     }
+}
+
+/// Copies the rows of a panel of [`Panels::of_lower`].
+fn pack_lower(matrix: &Matrix, rows: Range<usize>, panel: &mut [f64]) {
+    let n = matrix.n_rows();
+    // The diagonal block, and the padding.
+    panel[if rows.end > n { 0 } else { rows.start * rows.len() }..].fill(0.0);
+    for row in rows.clone().step_by(NARROW) {
+        pack(matrix, row, row, panel, row - rows.start, rows.len());
+        // Entries above the diagonal may be anything; they stay zero here.
+        for i in row..row + NARROW {
+            let mut at = |k: usize, value: f64| panel[k * rows.len() + i - rows.start] = value;
+            if i < n {
+                (row..=i).for_each(|k| at(k, matrix.get(i, k)));
+            } else {
+                at(i, 1.0);
+            }
+        }
+    }
+}
+
+/// Turns a panel of A ([`Panels::of_lower`]) into that of `scale A + shift 11' + diag(d)`.
+fn shift_panel(scale: f64, shift: f64, d: &[f64], rows: Range<usize>, panel: &mut [f64]) {
+    let n = d.len();
+    let end = rows.len().min(n - rows.start);
+    for (k, line) in panel.chunks_exact_mut(rows.len()).enumerate().take(n) {
+        let first = k.saturating_sub(rows.start);
+        line[first..end].iter_mut().for_each(|value| *value = scale * *value + shift);
+        if k >= rows.start {
+            line[first] += d[k];
+        }
+    }
+}
+
+/// `scale A + shift 11' + diag(d)` of a square matrix A.
+#[derive(Clone, Copy)]
+pub(crate) struct ShiftedMatrix<'a> {
+    pub(crate) matrix: &'a Matrix,
+    pub(crate) scale: f64,
+    pub(crate) shift: f64,
+    pub(crate) d: &'a [f64],
 }
 
 /// Which entries of a symmetric matrix are written.
@@ -304,12 +344,26 @@ pub(super) fn symmetric(
     stop: &(dyn Fn() -> bool + Sync),
     tile: impl Fn(usize, usize, usize, &mut Tile) + Sync + Send,
 ) -> Result<Matrix> {
-    let mut matrix = room(n, n)?;
+    let tile = |_: usize, row: usize, panel: usize, width: usize, sums: &mut Tile| tile(row, panel, width, sums);
+    Ok(symmetric_each(n, 1, half, operations, pool, stop, tile)?.remove(0))
+}
+
+/// [`symmetric`] of several matrices at once: `tile` is given the number of the matrix first.
+pub(super) fn symmetric_each(
+    n: usize,
+    n_matrices: usize,
+    half: Half,
+    operations: usize,
+    pool: &Pool,
+    stop: &(dyn Fn() -> bool + Sync),
+    tile: impl Fn(usize, usize, usize, usize, &mut Tile) + Sync + Send,
+) -> Result<Vec<Matrix>> {
+    let mut matrices = (0..n_matrices).map(|_| room(n, n)).collect::<Result<Vec<_>>>()?;
     let halted = AtomicBool::new(false);
-    let pieces = Pieces::new(&mut matrix);
+    let pieces: Vec<Pieces<'_>> = matrices.iter_mut().map(Pieces::new).collect();
     let (size, step) = (padded(n), together(n));
     let count = size.div_ceil(WIDE);
-    let part = |first: usize| {
+    let part = |(m, first): (usize, usize)| {
         let panels = first..(first + step).min(count);
         let mut sums = [[0.0; WIDE]; NARROW];
         for q in 0..panels.end {
@@ -319,21 +373,23 @@ pub(super) fn symmetric(
             for p in panels.start.max(q)..panels.end {
                 for row in (p * WIDE..(p * WIDE + WIDE).min(size)).step_by(NARROW) {
                     let width = if q < p { WIDE } else { row + NARROW - q * WIDE };
-                    tile(row, q, width, &mut sums);
+                    tile(m, row, q, width, &mut sums);
                     if q == p {
                         mirror(&mut sums, row - q * WIDE);
                     }
-                    put(&pieces, &sums, row, q * WIDE, width, half);
+                    put(&pieces[m], &sums, row, q * WIDE, width, half);
                 }
             }
         }
     };
     // Long panels first, so that threads finish together.
-    share(pool, operations, (0..count).step_by(step).rev(), part);
+    let items = (0..count).step_by(step).rev().flat_map(|first| (0..n_matrices).map(move |m| (m, first)));
+    share(pool, operations, items, part);
+    drop(pieces);
     if halted.into_inner() {
         return Err(Error::Stopped("stopped while matrices were multiplied".into()));
     }
-    Ok(matrix)
+    Ok(matrices)
 }
 
 /// Writes a tile, some columns of a row panel of a symmetric n x n matrix, as lines of the panel: zero above the
@@ -383,8 +439,8 @@ fn put(pieces: &Pieces<'_>, tile: &Tile, row: usize, col: usize, width: usize, h
     }
 }
 
-/// A matrix of zeros, or an error if there is too little memory.
+/// A matrix with unspecified numbers, or an error if there is too little memory.
 pub(super) fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
-    Matrix::try_zeros(n_rows, n_cols)
+    Matrix::unspecified(n_rows, n_cols)
         .ok_or_else(|| Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer rows")))
 }

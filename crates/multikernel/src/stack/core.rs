@@ -208,9 +208,10 @@ impl Core {
         rows: &[usize],
         cols: &[usize],
         batch_mask: &[bool],
+        pool: Option<&'a Pool>,
     ) -> Source<'a, T> {
         let (left, right) = ((&self.left, rows), (self.right(), cols));
-        let mut shared = Shared::default();
+        let mut shared = Shared::new(pool);
         let sides = |((group, &batch_mask), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
             batch_mask.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
         };
@@ -266,7 +267,7 @@ impl Core {
         let n_known = known.iter().filter(|&&gate| gate > 0.0).count().max(1);
         let right = self.right.as_ref().map(Points::ungated);
         let core = Core::new(&plain, cut, self.left.ungated(), right, options);
-        let source: Source<'_, f64> = core.computed(cut, &rows, &cols, &[true]);
+        let source: Source<'_, f64> = core.computed(cut, &rows, &cols, &[true], Some(options.pool));
         if cut.n_cols == 0 {
             return Ok(vec![0.0; cut.n_rows]);
         }
@@ -387,7 +388,7 @@ impl Core {
         self.clear_spare_over(need);
         let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..self.cut.n_rows).collect(), (0..self.cut.n_cols).collect());
         let batch_mask = vec![true; self.layout.groups.len()];
-        let source: Source<'_, T> = self.computed(self.cut, &rows, &cols, &batch_mask);
+        let source: Source<'_, T> = self.computed(self.cut, &rows, &cols, &batch_mask, Some(options.pool));
         let counter = Counter::new(options, self.cut.len());
         let values = self.fill_blocks(memory, options.pool, |scratch, block, out| {
             if !counter.stopped() {
@@ -416,6 +417,22 @@ impl Core {
 
     /// Zero matrices for the result of an operation, or an error before anything is allocated.
     pub(super) fn matrices(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
+        self.matrices_by(Matrix::try_zeros, what, n, n_rows, n_cols)
+    }
+
+    /// The same with unspecified numbers, for callers that write them all.
+    pub(super) fn unspecified(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
+        self.matrices_by(Matrix::unspecified, what, n, n_rows, n_cols)
+    }
+
+    fn matrices_by(
+        &self,
+        make: fn(usize, usize) -> Option<Matrix>,
+        what: &str,
+        n: usize,
+        n_rows: usize,
+        n_cols: usize,
+    ) -> Result<Vec<Matrix>> {
         let each = (n_rows as u64).saturating_mul(n_cols as u64).saturating_mul(8);
         let need = each.saturating_mul(n as u64);
         let held = if matches!(self.store, Store::Nowhere) { 0 } else { self.stored_bytes() };
@@ -429,7 +446,7 @@ impl Core {
             return Err(refuse(limit - held.min(limit)));
         }
         self.clear_spare_over(need.saturating_add(held));
-        (0..n as u64).map(|k| Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
+        (0..n as u64).map(|k| make(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
     }
 }
 

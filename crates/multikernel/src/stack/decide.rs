@@ -202,7 +202,7 @@ fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, p
     let chosen: Vec<Vec<(usize, &Chosen)>> = numbered.chunks(shared).map(<[_]>::to_vec).collect();
     let mut out = stack.core.matrices("the decisions", 1, cut.n_rows, n_columns)?.remove(0);
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &mixture.batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &mixture.batch_mask, Some(pool)).reading(&mixture.slot_mask);
     let watch = stack.watch();
     let blocks = pool.map(cut.n_blocks(), |block| {
         let (mut scratch, mut decide) = (Scratch::default(), DecideScratch::default());

@@ -86,7 +86,7 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
     let mut sum = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?.remove(0);
     let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let pieces = Pieces::new(&mut sum);
     pool.each(cut.strips(), |strip| {
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
@@ -124,7 +124,7 @@ fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -
     let (n, n_kernels) = (cut.n_rows, stack.n_kernels());
     let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     // As many parts as there is memory for their partial results, whatever the number of threads.
     let parts = cut.parts_up_to((PARTIAL_BYTES / (8 * n * n_kernels).max(1)).max(1));
     let partial = pool.map(parts.len(), |part| {
@@ -163,7 +163,7 @@ fn diagonals<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
     let (layout, cut, n_kernels) = (&stack.core.layout, stack.cut(), stack.n_kernels());
     let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let blocks = pool.map(cut.n_blocks(), |block| {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
         let rows = cut.rows(block);

@@ -19,7 +19,8 @@ pub struct Mixture {
     pub(super) columns: Vec<Recipe>,
     /// Batches that any column needs.
     pub(super) batch_mask: Vec<bool>,
-    n_slots: usize,
+    /// Slots that any column reads.
+    pub(super) slot_mask: Vec<bool>,
     /// The weights of all kernels of the layout, for devices.
     pub(super) weights: Matrix,
 }
@@ -62,8 +63,14 @@ impl Mixture {
             }
         }
         let asks = |b: usize| columns.iter().any(|recipe| !matches!(recipe.terms[b], Term::Nothing));
-        let batch_mask = (0..layout.batches.len()).map(asks).collect();
-        Mixture { columns, batch_mask, n_slots: layout.slots.len(), weights: weights.clone() }
+        let batch_mask: Vec<bool> = (0..layout.batches.len()).map(asks).collect();
+        let mut slot_mask = vec![false; layout.slots.len()];
+        columns.iter().flat_map(|recipe| &recipe.slots).for_each(|&(slot, _)| slot_mask[slot] = true);
+        // Functions of the distance read the first slot of their batch.
+        let radial = |(b, _): &(usize, _)| columns.iter().any(|recipe| matches!(recipe.terms[*b], Term::Radial(_)));
+        let first = layout.batches.iter().enumerate().filter(radial).map(|(_, batch)| batch.slots.start);
+        first.for_each(|slot| slot_mask[slot] = true);
+        Mixture { columns, batch_mask, slot_mask, weights: weights.clone() }
     }
 
     /// Number of weighted sums.
@@ -72,7 +79,7 @@ impl Mixture {
     }
 
     pub(super) fn check(&self, layout: &Layout) -> Result<()> {
-        if self.n_slots == layout.slots.len() && self.batch_mask.len() == layout.batches.len() {
+        if self.slot_mask.len() == layout.slots.len() && self.batch_mask.len() == layout.batches.len() {
             Ok(())
         } else {
             Err(Error::input("a mixture can be used with stacks of the kernels it was made for, and no others"))

@@ -17,7 +17,8 @@ use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
 use crate::precision::Precision;
 use crate::simd::{
-    Buffer, Real, SIDE, SimdElement, add_eight, decay_into, dot_eight_with_each, prefetch, spans, transpose,
+    Buffer, Real, SIDE, SimdElement, add_eight, add_eight_at_hand, decay_into, dot_eight_with_each, prefetch, spans,
+    transpose,
 };
 
 /// Prefetch distance in rows when a matrix is read column by column: about as long as memory latency.
@@ -158,9 +159,9 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
         1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
         n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
     };
-    let mut sums = stack.core.matrices(&what, columns.len(), cut.n_rows, cut.n_cols)?;
+    let mut sums = stack.core.unspecified(&what, columns.len(), cut.n_rows, cut.n_cols)?;
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, batch_mask, Some(pool)).reading(&mixture.slot_mask);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.watch();
     pool.each(cut.strips(), |strip| {
@@ -412,7 +413,7 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
     let folded: Vec<Folded<'_>> = matrices.iter().map(Folded::new).collect();
     let batch_mask = stack.batch_mask();
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let watch = stack.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
@@ -437,14 +438,32 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
 }
 
 /// `out += K V` for the entries of a tile and, for those that stand for two, their mirror images. `columns` are those
-/// of V; `out` has `n_rows` values per column.
-pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
-    let mirrored = tile.n_mirrored(cut);
-    for (i, row) in tile.rows.clone().zip(values.chunks_exact(tile.cols.len())) {
-        for (column, out) in columns.iter().zip(out.chunks_exact_mut(cut.n_rows)) {
+/// of V; `out` has `n_rows` values per column. Whole tiles are taken eight rows at a time, with the same bits.
+pub(super) fn multiply<T: SimdElement>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
+    let (mirrored, width) = (tile.n_mirrored(cut), tile.cols.len());
+    let across = tile.cols.start..tile.cols.start + mirrored;
+    if tile.rows.len() == 8 {
+        let rows: [&[T]; 8] = std::array::from_fn(|r| &values[r * width..(r + 1) * width]);
+        for (columns, out) in columns.chunks(4).zip(out.chunks_mut(4 * cut.n_rows)) {
+            let mut with: [&[f64]; 4] = [&[]; 4];
+            with.iter_mut().zip(columns).for_each(|(with, column)| *with = &column[tile.cols.clone()]);
+            let mut dots = [[0.0; 8]; 4];
+            dot_eight_with_each(rows, &with[..columns.len()], &mut dots);
+            for ((column, dots), out) in columns.iter().zip(dots).zip(out.chunks_exact_mut(cut.n_rows)) {
+                out[tile.rows.clone()].iter_mut().zip(dots).for_each(|(out, dot)| *out += dot);
+                if mirrored > 0 {
+                    let weights = std::array::from_fn(|r| column[tile.rows.start + r]);
+                    add_eight_at_hand(weights, rows, &mut out[across.clone()]);
+                }
+            }
+        }
+        return;
+    }
+    for (column, out) in columns.iter().zip(out.chunks_exact_mut(cut.n_rows)) {
+        for (i, row) in tile.rows.clone().zip(values.chunks_exact(width)) {
             out[i] += T::dot(row, &column[tile.cols.clone()]);
             if mirrored > 0 {
-                T::add_scaled(column[i], &row[..mirrored], &mut out[tile.cols.start..tile.cols.start + mirrored]);
+                T::add_scaled(column[i], &row[..mirrored], &mut out[across.clone()]);
             }
         }
     }
@@ -486,7 +505,7 @@ pub(super) enum Either<'a, T> {
     Wide(&'a [f64]),
 }
 
-impl<T: Real> Either<'_, T> {
+impl<T: SimdElement> Either<'_, T> {
     fn multiply(&self, tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
         match self {
             Either::Stored(values) => multiply(values, tile, cut, columns, out),
@@ -507,7 +526,7 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     let parts = cut.parts_up_to(n_parts);
     let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let watch = stack.watch();
     let batches: Vec<usize> = (0..batch_mask.len()).filter(|&b| batch_mask[b]).collect();
     let partial = pool.map(parts.len() * batches.len(), |task| {
@@ -531,15 +550,17 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
         sums
     });
     watch.result(())?;
-    for (m, sums) in partial.iter().flatten() {
-        for &place in &places[*m] {
-            for (r, column) in sums.chunks_exact(cut.n_rows.max(1)).enumerate() {
-                for (i, value) in column.iter().enumerate() {
-                    products[place].row_mut(i)[r] += value;
-                }
-            }
+    let mut of_kernel: Vec<Vec<&[f64]>> = vec![vec![]; places.len()];
+    partial.iter().flatten().for_each(|(m, sums)| of_kernel[*m].push(sums));
+    let mut sources: Vec<&[&[f64]]> = vec![&[]; n_kernels];
+    places.iter().zip(&of_kernel).for_each(|(places, sums)| places.iter().for_each(|&place| sources[place] = sums));
+    pool.each(products.iter_mut().zip(sources).collect(), |(product, parts)| {
+        let mut sums = vec![0.0; size];
+        parts.iter().for_each(|part| f64::add_scaled(1.0, part, &mut sums));
+        for (r, column) in sums.chunks_exact(cut.n_rows.max(1)).enumerate() {
+            column.iter().enumerate().for_each(|(i, &value)| product.row_mut(i)[r] = value);
         }
-    }
+    });
     Ok(products)
 }
 
@@ -561,7 +582,7 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize,
     let some: Vec<bool> = vectors.rows().map(|row| row.iter().any(|&value| value != 0.0)).collect();
     let batch_mask = stack.batch_mask();
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let watch = stack.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
@@ -599,10 +620,15 @@ struct Unfold<'a, T> {
 }
 
 impl<'a, T: Element> Unfold<'a, T> {
-    fn new(stack: &'a Stack, indices: &'a [std::sync::Arc<[usize]>; 2], out: &'a mut Matrix) -> Self {
+    fn new(
+        stack: &'a Stack,
+        indices: &'a [std::sync::Arc<[usize]>; 2],
+        out: &'a mut Matrix,
+        pool: Option<&'a Pool>,
+    ) -> Self {
         let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
         let (layout, cut, watch) = (&*stack.core.layout, stack.cut(), stack.watch());
-        let (source, pieces) = (stack.source(indices, &batch_mask), Pieces::new(out));
+        let (source, pieces) = (stack.source(indices, &batch_mask, pool), Pieces::new(out));
         Unfold { layout, cut, source, batch_mask, kernel_mask, places, pieces, watch }
     }
 
@@ -638,7 +664,7 @@ pub(super) fn unfold<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
     let n_rows = stack.n_kernels().saturating_mul(cut.n_rows);
     let mut found = stack.core.matrices(&what, 1, n_rows, cut.n_cols)?.remove(0);
     let indices = stack.indices();
-    let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found);
+    let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found, Some(pool));
     pool.each((0..cut.n_blocks()).collect(), |block| unfold.block(block));
     unfold.watch.result(())?;
     drop(unfold);
@@ -651,9 +677,58 @@ pub(super) fn block<T: Element>(stack: &Stack) -> Result<Matrix> {
     let what = format!("a piece of {} x {} of one kernel", cut.n_rows, cut.n_cols);
     let mut found = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?.remove(0);
     let indices = stack.indices();
-    let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found);
+    let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found, None);
     (0..cut.n_blocks()).for_each(|block| unfold.block(block));
     unfold.watch.result(())?;
     drop(unfold);
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::check::{bits, uniform};
+    use crate::simd::{UninitPart, at_every_level};
+
+    /// Entry by entry, as a product and its mirror image add up.
+    fn plain<T: SimdElement>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
+        let mirrored = tile.n_mirrored(cut);
+        for (i, row) in tile.rows.clone().zip(values.chunks_exact(tile.cols.len())) {
+            for (column, out) in columns.iter().zip(out.chunks_exact_mut(cut.n_rows)) {
+                out[i] += T::dot(row, &column[tile.cols.clone()]);
+                for (value, j) in row[..mirrored].iter().zip(tile.cols.clone()) {
+                    out[j] = column[i].mul_add((*value).into(), out[j]);
+                }
+            }
+        }
+    }
+
+    fn check_products<T: SimdElement>() {
+        let mut rng = Rng::new(4, 0);
+        for n in [5, 8, 21, 300] {
+            for cut in [true, false].map(|symmetric| Cut { n_rows: n, n_cols: n, symmetric }) {
+                let [columns, before] = [(); 2].map(|()| uniform(&mut rng, 3 * n));
+                let columns: Vec<&[f64]> = columns.chunks_exact(n).collect();
+                for tile in (0..cut.n_blocks()).flat_map(|block| cut.tiles(block)) {
+                    let mut values = vec![T::default(); tile.len()];
+                    T::round_into(&uniform(&mut rng, tile.len()), &mut UninitPart::over(&mut values));
+                    let mut expected = before.clone();
+                    plain(&values, &tile, &cut, &columns, &mut expected);
+                    let found = at_every_level(|| {
+                        let mut found = before.clone();
+                        multiply(&values, &tile, &cut, &columns, &mut found);
+                        bits(&found)
+                    });
+                    assert_eq!(found, bits(&expected), "{n}, {tile:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_a_tile_have_the_bits_of_row_after_row_at_every_level() {
+        check_products::<f64>();
+        check_products::<f32>();
+    }
 }

@@ -10,6 +10,7 @@ use super::sparse::{self, Background, SparsePoints};
 use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::linalg::Matrix;
+use crate::pool::Pool;
 use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched};
 
 /// The row points and the column points of one group of kernels.
@@ -77,11 +78,18 @@ impl Pairs {
     }
 }
 
-/// Points shared by groups on the same columns.
+/// Points shared by groups on the same columns, and the threads that pack them.
 #[derive(Default)]
 pub(super) struct Shared<'a> {
+    pool: Option<&'a Pool>,
     dense: HashMap<(&'a Columns, bool), Arc<Dense>>,
     sparse: HashMap<(&'a Columns, bool), Arc<SparsePairs>>,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn new(pool: Option<&'a Pool>) -> Shared<'a> {
+        Shared { pool, ..Shared::default() }
+    }
 }
 
 impl Sides {
@@ -94,13 +102,13 @@ impl Sides {
         background: Option<&[f64]>,
         shared: &mut Shared<'a>,
     ) -> Sides {
-        let (columns, key) = (&group.columns, (&group.columns, group.unscaled));
+        let (columns, key, pool) = (&group.columns, (&group.columns, group.unscaled), shared.pool);
         let pairs = match (&group.gram, background) {
             (Some(name), _) => Pairs::Given(Given::new(name, (left, rows), (right, cols))),
             (None, None) => {
                 let dense = || {
                     let (left, right) = (left.features_of(group.unscaled), right.features_of(group.unscaled));
-                    Dense::new(columns, (&left, rows), (&right, cols)).into()
+                    Dense::new(columns, (&left, rows), (&right, cols), pool).into()
                 };
                 Pairs::Dense(shared.dense.entry(key).or_insert_with(dense).clone())
             }
@@ -173,35 +181,52 @@ struct Panels<const SIDE: usize> {
     norms: Vec<f64>,
 }
 
+/// Panels packed by one task, and the number of values from which there is more than one.
+const PIECE: usize = 32;
+const MIN_SHARED: usize = 1 << 17;
+
 impl<const SIDE: usize> Panels<SIDE> {
-    fn new(columns: &Columns, (points, selected): (&Features, &[usize]), squares: fn(&[f64]) -> [f64; SIDE]) -> Self {
+    fn new(
+        columns: &Columns,
+        (points, selected): (&Features, &[usize]),
+        squares: fn(&[f64]) -> [f64; SIDE],
+        pool: Option<&Pool>,
+    ) -> Self {
         let (d, n) = (columns.count(points.n_cols()), selected.len());
-        let (mut values, mut norms) = (Buffer::default(), Vec::with_capacity(n.next_multiple_of(SIDE)));
-        values.set_len(n.next_multiple_of(SIDE) * d);
-        let (mut whole, mut gathered) = (vec![], vec![]);
-        for (p, selected) in selected.chunks(SIDE).enumerate() {
-            let panel = &mut values[p * SIDE * d..(p + 1) * SIDE * d];
-            for (place, &i) in selected.iter().enumerate() {
-                let row = match points {
-                    Features::Dense(matrix) => matrix.row(i),
-                    Features::Sparse(_) => {
-                        whole.resize(points.n_cols(), 0.0);
-                        points.row_into(i, &mut whole);
-                        &whole
+        let (mut values, mut norms) = (Buffer::default(), vec![0.0; n.next_multiple_of(SIDE)]);
+        values.set_len(norms.len() * d);
+        let parts = values.chunks_mut((PIECE * SIDE * d).max(1)).zip(norms.chunks_mut(PIECE * SIDE));
+        let pieces: Vec<_> = selected.chunks(PIECE * SIDE).zip(parts).collect();
+        let pack = |(selected, (values, norms)): (&[usize], (&mut [f64], &mut [f64]))| {
+            let (mut whole, mut gathered) = (vec![], vec![]);
+            let panels = values.chunks_exact_mut(SIDE * d).zip(norms.as_chunks_mut::<SIDE>().0);
+            for (selected, (panel, norms)) in selected.chunks(SIDE).zip(panels) {
+                for (place, &i) in selected.iter().enumerate() {
+                    let row = match points {
+                        Features::Dense(matrix) => matrix.row(i),
+                        Features::Sparse(_) => {
+                            whole.resize(points.n_cols(), 0.0);
+                            points.row_into(i, &mut whole);
+                            &whole
+                        }
+                    };
+                    let row = if columns.ranges().is_some() {
+                        gathered.clear();
+                        columns.gather(row, &mut gathered);
+                        &gathered
+                    } else {
+                        row
+                    };
+                    for (values, &value) in panel.as_chunks_mut::<SIDE>().0.iter_mut().zip(row) {
+                        values[place] = value;
                     }
-                };
-                let row = if columns.ranges().is_some() {
-                    gathered.clear();
-                    columns.gather(row, &mut gathered);
-                    &gathered
-                } else {
-                    row
-                };
-                for (values, &value) in panel.as_chunks_mut::<SIDE>().0.iter_mut().zip(row) {
-                    values[place] = value;
                 }
+                *norms = squares(panel);
             }
-            norms.extend(squares(panel));
+        };
+        match pool.filter(|_| n * d >= MIN_SHARED) {
+            Some(pool) => pool.each(pieces, pack),
+            None => pieces.into_iter().for_each(pack),
         }
         norms.truncate(n);
         Panels { values, norms }
@@ -233,11 +258,10 @@ fn squares<const SIDE: usize>(panel: &[f64]) -> [f64; SIDE] {
 }
 
 impl Dense {
-    fn new(columns: &Columns, left: (&Features, &[usize]), right: (&Features, &[usize])) -> Self {
+    fn new(columns: &Columns, left: (&Features, &[usize]), right: (&Features, &[usize]), pool: Option<&Pool>) -> Self {
         let n_features = columns.count(left.0.n_cols());
-        let (left, right) =
-            (Panels::new(columns, left, squares_of_rows), Panels::new(columns, right, squares_of_panel));
-        Dense { n_features, left, right }
+        let left = Panels::new(columns, left, squares_of_rows, pool);
+        Dense { n_features, left, right: Panels::new(columns, right, squares_of_panel, pool) }
     }
 
     /// The sum over features for every entry of a tile, which starts at a panel boundary in rows and columns.
@@ -295,7 +319,7 @@ mod tests {
             let columns = if columns.is_empty() { Columns::all() } else { Columns::from_positions(columns) };
             let all: Vec<usize> = (0..n).rev().collect();
             let found = at_every_level(|| {
-                let dense = Dense::new(&columns, (&points, &all), (&points, &all));
+                let dense = Dense::new(&columns, (&points, &all), (&points, &all), None);
                 let mut products = vec![0.0; n * n];
                 dense.tile_into(Base::InnerProduct, &Tile { rows: 0..n, cols: 0..n }, &mut products);
                 let diagonal: Vec<f64> = (0..n).map(|i| products[i * n + i]).collect();

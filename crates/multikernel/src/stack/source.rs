@@ -21,6 +21,8 @@ pub(super) struct Source<'a, T> {
     /// The shape of the view.
     pub(super) cut: Cut,
     values: Values<'a, T>,
+    /// Slots that are read; `None` for all.
+    slot_mask: Option<&'a [bool]>,
 }
 
 enum Values<'a, T> {
@@ -85,7 +87,7 @@ pub(super) struct Scratch<T> {
 
 impl<'a, T: Real> Source<'a, T> {
     pub(super) fn stored(layout: &'a Layout, cut: Cut, values: &'a [T]) -> Self {
-        Source { layout, cut, values: Values::Stored(values) }
+        Source { layout, cut, values: Values::Stored(values), slot_mask: None }
     }
 
     pub(super) fn gathered(
@@ -96,11 +98,16 @@ impl<'a, T: Real> Source<'a, T> {
         rows: &'a [usize],
         cols: &'a [usize],
     ) -> Self {
-        Source { layout, cut, values: Values::Gathered { values, store, rows, cols } }
+        Source { layout, cut, values: Values::Gathered { values, store, rows, cols }, slot_mask: None }
     }
 
     pub(super) fn computed(layout: &'a Layout, cut: Cut, computed: Computed) -> Self {
-        Source { layout, cut, values: Values::Computed(computed) }
+        Source { layout, cut, values: Values::Computed(computed), slot_mask: None }
+    }
+
+    /// The same without the values of slots that nobody reads, where they would have to be gathered.
+    pub(super) fn reading(self, slot_mask: &'a [bool]) -> Self {
+        Source { slot_mask: Some(slot_mask), ..self }
     }
 
     /// Calls `f` with runs of slots and their values in the tile, in slot order, for all slots of the batches in the
@@ -229,7 +236,9 @@ impl<'a, T: Real> Source<'a, T> {
         let mut out: Vec<_> = values[start..start + size].chunks_exact_mut(tile.len()).map(UninitPart::over).collect();
         match &self.values {
             Values::Gathered { values, store, rows, cols } => {
-                gather(values, store, self.layout, [rows, cols], tile, batch, &mut scratch.places, &mut out);
+                let read =
+                    batch.slots.clone().zip(out).filter(|(slot, _)| self.slot_mask.is_none_or(|mask| mask[*slot]));
+                gather(values, store, self.layout, [rows, cols], tile, read, &mut scratch.places);
             }
             Values::Computed(computed) => computed.batch(self.layout, tile, batch, scratch, &mut out),
             Values::Stored(_) => {}
@@ -358,23 +367,21 @@ impl Means {
     }
 }
 
-/// The values of a batch at the entries of a view's tile, gathered from the store.
-#[allow(clippy::too_many_arguments, reason = "two shapes, and where values go")]
-fn gather<T: Real>(
+/// The values of some slots at the entries of a view's tile, gathered from the store.
+fn gather<'o, T: Real>(
     values: &[T],
     store: &Cut,
     layout: &Layout,
     [rows, cols]: [&[usize]; 2],
     tile: &Tile,
-    batch: &Batch,
+    slots: impl Iterator<Item = (usize, UninitPart<'o, T>)>,
     places: &mut Vec<(usize, usize)>,
-    out: &mut [UninitPart<'_, T>],
 ) {
     places.clear();
     for &row in &rows[tile.rows.clone()] {
         places.extend(cols[tile.cols.clone()].iter().map(|&col| store.place(row, col, layout.slots.len())));
     }
-    for (slot, out) in batch.slots.clone().zip(out) {
+    for (slot, mut out) in slots {
         let place = layout.place(slot);
         out.extend(places, |&(start, stride)| values[start + place * stride]);
     }

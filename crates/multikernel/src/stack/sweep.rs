@@ -78,7 +78,7 @@ fn sweep<T: Element, R: Send>(
     let vectors = vectors.transposed();
     let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let products = TileProducts {
         layout: &stack.core.layout,
         kernel_mask: &kernel_mask,

@@ -395,17 +395,18 @@ impl Stack {
         [self.rows.indices(), self.cols.indices()]
     }
 
-    /// The values of this view, for the batches in the mask.
+    /// The values of this view, for the batches in the mask. Points are packed on the threads of the pool, if any.
     pub(super) fn source<'a, T: Element>(
         &'a self,
         [rows, cols]: &'a [Arc<[usize]>; 2],
         batch_mask: &[bool],
+        pool: Option<&'a Pool>,
     ) -> Source<'a, T> {
         let (core, cut) = (self.core.as_ref(), self.cut());
         match T::of(&core.store) {
             Some(values) if self.rows.is_all() && self.cols.is_all() => Source::stored(&core.layout, cut, values),
             Some(values) => Source::gathered(&core.layout, cut, values, core.cut, rows, cols),
-            None => core.computed(cut, rows, cols, &core.layout.groups_of(batch_mask)),
+            None => core.computed(cut, rows, cols, &core.layout.groups_of(batch_mask), pool),
         }
     }
 }
@@ -414,7 +415,7 @@ impl Stack {
 fn copied<T: Element>(stack: &Stack, pool: &Pool) -> Result<Option<Core>> {
     let (indices, watch) = (stack.indices(), stack.watch());
     let all = vec![true; stack.core.layout.batches.len()];
-    let source: Source<'_, T> = stack.source(&indices, &all);
+    let source: Source<'_, T> = stack.source(&indices, &all, Some(pool));
     let mut core = stack.core.of_points(stack.cut(), Points::default(), None);
     core.centring.clone_from(&stack.core.centring);
     core.notes.clone_from(&stack.core.notes);

@@ -140,8 +140,7 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
     let mut rest = 0.0;
     let mut sum = 0.0;
     let mut all_samples = vec![];
-    for p in 0..c {
-        let samples = update.samples(&powers, &outputs, p, &now.squares.column(p)).unwrap();
+    for (p, samples) in update.samples(&powers, &outputs, &now.squares).unwrap().into_iter().enumerate() {
         let mut precision = Matrix::zeros(n, n);
         for (i, square) in now.squares.column(p).into_iter().enumerate() {
             let scale = 1.0 / (1.0 + square / 2.0);

@@ -63,8 +63,7 @@ impl Update<'_> {
             _ => self.decisions(&outputs, &weights),
         };
         let c = now.samples.n_cols();
-        let samples =
-            (0..c).map(|p| self.samples(&powers, &outputs, p, &now.squares.column(p))).collect::<Result<Vec<_>>>()?;
+        let samples = self.samples(&powers, &outputs, &now.squares)?;
         let bound = Bound { noise: self.noise, outputs: &outputs, weights: &weights, samples: &samples };
         let mut bounds = now.bounds.clone();
         bounds.push(bound.value(&decisions));
@@ -121,8 +120,8 @@ impl Update<'_> {
         (0..n_kernels).for_each(|m| means.row_mut(m).copy_from_slice(&row));
         let outputs = Outputs { means, covariance: Matrix::default(), ln_determinant: 0.0 };
         // The published start: means drawn from the standard normal distribution, variances of 1.
-        let squares = vec![2.0; n];
-        let samples = (0..c).map(|p| self.samples(powers, &outputs, p, &squares)).collect::<Result<Vec<_>>>()?;
+        let squares = Matrix::from_fn(n, c, |_, _| 2.0);
+        let samples = self.samples(powers, &outputs, &squares)?;
         let size = c + n_kernels;
         Ok(Beliefs {
             samples: Matrix::from_fn(n, c, |i, p| samples[p].means[i]),
@@ -230,22 +229,34 @@ impl Update<'_> {
         Decisions { means: y.clone(), ln_target, spread: 0.0, precision: shape / rate }
     }
 
-    /// Precisions from the means of squares first, then the sample weights of problem `p`: `(L + sum_m K_m K_m /
-    /// noise)^-1`.
-    pub(super) fn samples(&self, powers: &Matrix, outputs: &Outputs, p: usize, squares: &[f64]) -> Result<Samples> {
-        let (n, n_kernels) = (squares.len(), outputs.means.n_rows());
+    /// Precisions from the means of squares (rows x problems) first, then the sample weights of each problem: `(L + sum_m
+    /// K_m K_m / noise)^-1`. One pass over the kernels for all problems.
+    pub(super) fn samples(&self, powers: &Matrix, outputs: &Outputs, squares: &Matrix) -> Result<Vec<Samples>> {
+        let (n, c, n_kernels) = (squares.n_rows(), squares.n_cols(), outputs.means.n_rows());
+        let mut sides = room(n, n_kernels * c)?;
+        self.task.pool.chunks_mut(sides.data_mut(), n_kernels * c, |i, row| {
+            row.iter_mut().enumerate().for_each(|(k, side)| *side = outputs.means.get(k / c, k % c * n + i));
+        });
+        let collected = self.task.stack()?.collect(&sides, self.task.pool)?;
+        drop(sides);
+        let mut scaled = powers.clone();
+        let row = powers.n_cols().max(1);
+        self.task
+            .pool
+            .chunks_mut(scaled.data_mut(), row, |_, row| row.iter_mut().for_each(|value| *value /= self.noise));
+        (0..c).map(|p| self.samples_of(powers, &scaled, collected.column(p), &squares.column(p))).collect()
+    }
+
+    /// The sample weights of one problem; `scaled` is `powers` over the noise.
+    fn samples_of(&self, powers: &Matrix, scaled: &Matrix, collected: Vec<f64>, squares: &[f64]) -> Result<Samples> {
+        let (n, pool) = (squares.len(), self.task.pool);
         let precisions: Vec<Precision> = squares.iter().map(|&square| Precision::given(PLAIN, square)).collect();
-        let mut full = powers.clone();
-        full.data_mut().iter_mut().for_each(|value| *value /= self.noise);
-        (0..n).for_each(|i| full.set(i, i, full.get(i, i) + precisions[i].mean()));
-        let factor = Cholesky::new(full, self.task.pool, self.stop)?;
-        let inverse = factor.inverse(self.task.pool, self.stop)?;
-        let of_problem = Matrix::from_fn(n, n_kernels, |i, m| outputs.means.get(m, p * n + i));
-        let collected = self.task.stack()?.collect(&of_problem, self.task.pool)?.into_data();
+        let diagonal: Vec<f64> = precisions.iter().map(Precision::mean).collect();
+        let factor = Cholesky::of_sum(scaled, 1.0, 0.0, &diagonal, pool, self.stop)?;
+        let variances = factor.diagonal_of_inverse(pool, self.stop)?;
         let right = Matrix::from_vec(n, 1, collected.iter().map(|value| value / self.noise).collect())?;
         let means = factor.solve(&right)?.into_data();
         let power = powers.rows().zip(&means).map(|(row, &mean)| mean * dot(row, &means)).sum();
-        let variances = (0..n).map(|i| inverse.get(i, i)).collect();
         Ok(Samples { means, variances, ln_determinant: -factor.log_determinant(), precisions, collected, power })
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Numbers are observations of the function given their scales too: see `numbers`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
@@ -22,7 +22,7 @@ use crate::linalg::{Matrix, dot};
 use crate::method::factor::Factor;
 use crate::pool::Pool;
 use crate::simd::exp;
-use crate::solve::cholesky::Cholesky;
+use crate::solve::cholesky::{Cholesky, ShiftedMatrix};
 use crate::solve::product::{PackedRows, product};
 use crate::stack::{Precision, Stack, Symmetric};
 
@@ -34,6 +34,8 @@ const JITTER: f64 = 1e-6;
 const JITTER_OF_ROUNDING: f64 = 1e-7;
 /// Functions whose matrices one task sums: set by the shape alone, so the number of threads changes no bit.
 const CHUNK: usize = 4;
+/// Rows from which matrices that are fewer than the threads are worked on by all threads.
+const MIN_IN_STEP: usize = 128;
 
 /// The data of a run.
 pub(super) struct Problem<'a> {
@@ -98,14 +100,6 @@ pub(super) struct Observed {
     pub(super) shift: Vec<f64>,
 }
 
-/// A combined kernel in the form its prior needs.
-enum Combined<'a> {
-    /// prior=gp.
-    Plain(&'a Matrix),
-    /// prior=paper: its rows, packed once for the quadratic forms of all functions.
-    PackedRows(&'a Matrix, PackedRows),
-}
-
 impl Problem<'_> {
     pub(super) fn n(&self) -> usize {
         self.sign.n_cols()
@@ -156,24 +150,16 @@ impl Problem<'_> {
             return places.iter().map(|place| self.point_there(*place, slopes)).collect();
         }
         let kernels = self.combine(places)?;
-        let combined = kernels.iter().map(|kernel| self.packed(kernel)).collect::<Result<Vec<_>>>()?;
-        let chunks = self.n_functions().div_ceil(CHUNK);
-        let pool = self.inner_pool(places.len() * chunks)?;
-        let tasks = self.pool.map(places.len() * chunks, |task| {
-            self.chunk(&combined[task / chunks], places[task / chunks], task % chunks, slopes, pool)
-        });
-        drop(combined);
-        let mut tasks = tasks.into_iter().collect::<Result<Vec<_>>>()?.into_iter();
+        let found = match self.settings.prior {
+            FunctionPrior::Gp => self.gp_parts(&kernels, places, slopes)?,
+            FunctionPrior::Paper => self.shrunk_parts(&kernels, places, slopes)?,
+        };
         let mut points: Vec<Option<Point>> = vec![];
         let mut sums: Vec<Matrix> = vec![];
-        for kernel in kernels {
-            let of_place: Option<Vec<(Vec<FunctionPosterior>, Option<Matrix>)>> = tasks.by_ref().take(chunks).collect();
-            points.push(of_place.map(|chunks| {
-                let (parts, matrices): (Vec<Vec<FunctionPosterior>>, Vec<Option<Matrix>>) = chunks.into_iter().unzip();
-                let mut sum = None;
-                matrices.into_iter().flatten().for_each(|matrix| add(&mut sum, matrix, self.settings.prior));
+        for (kernel, found) in kernels.into_iter().zip(found) {
+            points.push(found.map(|(parts, sum)| {
                 sums.extend(sum);
-                Point::of(Some(kernel), parts.into_iter().flatten().collect())
+                Point::of(Some(kernel), parts)
             }));
         }
         if slopes && self.settings.learned {
@@ -184,6 +170,7 @@ impl Problem<'_> {
                 point.by_weight = slopes.rows().map(|row| self.scale * row[k]).collect();
             }
         }
+        sums.into_iter().for_each(Matrix::give_back);
         Ok(points)
     }
 
@@ -205,7 +192,7 @@ impl Problem<'_> {
         Ok(Some(point))
     }
 
-    /// [`Problem::gp_part`] on the device.
+    /// [`Problem::gp_parts`] on the device, one function.
     fn part_there(
         &self,
         weights: &[f64],
@@ -241,78 +228,147 @@ impl Problem<'_> {
         self.stack.combine(&Matrix::from_fn(self.stack.n_kernels(), places.len(), weights), self.pool)
     }
 
-    fn packed<'k>(&self, kernel: &'k Matrix) -> Result<Combined<'k>> {
-        Ok(match self.settings.prior {
-            FunctionPrior::Gp => Combined::Plain(kernel),
-            FunctionPrior::Paper => Combined::PackedRows(kernel, PackedRows::new(kernel, self.pool)?),
-        })
+    /// All functions at all places under prior=gp; `None` where one has no factor. As many as there are threads are
+    /// computed side by side, each by one thread; fewer in step, by all.
+    fn gp_parts(&self, kernels: &[Matrix], places: &[Place<'_>], slopes: bool) -> Result<Vec<Parts>> {
+        let n_functions = self.n_functions();
+        let tasks: Vec<GpTask<'_>> = (0..places.len() * n_functions)
+            .map(|k| GpTask::new(self, &kernels[k / n_functions], places[k / n_functions], k % n_functions))
+            .collect();
+        let mut sums = SlopeSums::new(places.len(), n_functions);
+        let mut found: Vec<Option<Vec<FunctionPosterior>>> = places.iter().map(|_| Some(vec![])).collect();
+        let n_threads = self.pool.n_threads();
+        for (wave, tasks) in tasks.chunks(n_threads).enumerate() {
+            let parts = if tasks.len() < n_threads && self.distinct.n() >= MIN_IN_STEP {
+                self.in_step(tasks, slopes)?
+            } else {
+                self.side_by_side(tasks, slopes)?
+            };
+            let mut matrices = vec![];
+            for (k, part) in (wave * n_threads..).zip(parts) {
+                let place = &mut found[k / n_functions];
+                match part {
+                    Some((part, slope)) => {
+                        if let Some(parts) = place {
+                            parts.push(part);
+                            matrices.extend(slope.map(|matrix| (k, matrix)));
+                        }
+                    }
+                    None => *place = None,
+                }
+            }
+            sums.add(matrices, self.pool);
+        }
+        Ok(found.into_iter().zip(sums.finish(self.pool)).map(|(parts, sum)| Some((parts?, sum))).collect())
+    }
+
+    /// Each by one thread.
+    fn side_by_side(&self, tasks: &[GpTask<'_>], slopes: bool) -> Result<Vec<Option<GpPart>>> {
+        let alone = Pool::alone()?;
+        let part = |k: usize| {
+            let task = &tasks[k];
+            let factor = match Cholesky::of_sums(&[task.matrix()], alone, self.stop)?.remove(0) {
+                Err(Error::NotDefinite { .. }) => return Ok(None),
+                factor => factor?,
+            };
+            let inverse = if slopes { Some(factor.lower_of_inverse(alone, self.stop)?) } else { None };
+            self.gp_part(task, factor, inverse).map(Some)
+        };
+        self.pool.map(tasks.len(), part).into_iter().collect()
+    }
+
+    /// All of them by all threads.
+    fn in_step(&self, tasks: &[GpTask<'_>], slopes: bool) -> Result<Vec<Option<GpPart>>> {
+        let matrices: Vec<ShiftedMatrix<'_>> = tasks.iter().map(GpTask::matrix).collect();
+        let mut factors = vec![];
+        for factor in Cholesky::of_sums(&matrices, self.pool, self.stop)? {
+            factors.push(match factor {
+                Err(Error::NotDefinite { .. }) => None,
+                factor => Some(factor?),
+            });
+        }
+        let inverses = if slopes {
+            let known: Vec<&Cholesky> = factors.iter().flatten().collect();
+            Cholesky::lower_of_inverses(&known, self.pool, self.stop)?
+        } else {
+            vec![]
+        };
+        let mut inverses = inverses.into_iter();
+        let items: Vec<_> = tasks
+            .iter()
+            .zip(factors)
+            .map(|(task, factor)| Mutex::new(factor.map(|factor| (task, factor, inverses.next()))))
+            .collect();
+        let part = |k: usize| match items[k].lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some((task, factor, inverse)) => self.gp_part(task, factor, inverse).map(Some),
+            None => Ok(None),
+        };
+        self.pool.map(items.len(), part).into_iter().collect()
+    }
+
+    /// prior=gp. Slopes: `nu/2 (al al' - S^-1)` in the kernel, of which the lower triangle counts, and `1/2 (al' K al - tr
+    /// S^-1 K)` in log nu, where `K = S - tau 11' - diag(lambda)`.
+    fn gp_part(&self, task: &GpTask<'_>, factor: Cholesky, inverse: Option<Matrix>) -> Result<GpPart> {
+        let n = self.distinct.n();
+        // 1' S^-1 1, the squared length of L^-1 1.
+        let ones = match inverse {
+            Some(_) => factor.half_solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?,
+            None => Matrix::default(),
+        };
+        let mut part = FunctionPosterior::new(Factor::Here(factor), &task.seen.t, task.seen.rest)?;
+        let Some(mut inverse) = inverse else { return Ok((part, None)) };
+        part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
+        part.by_log_nu = self.by_log_nu(&task.observed, &task.seen, &part, dot(ones.data(), ones.data()));
+        if !self.settings.learned {
+            return Ok((part, None));
+        }
+        let (half, al) = (0.5 * task.nu, &part.solved);
+        for (i, a) in al.iter().enumerate() {
+            let row = inverse.row_mut(i)[..=i].iter_mut().zip(al);
+            row.for_each(|(value, b)| *value = half * (a * b - *value));
+        }
+        Ok((part, Some(inverse)))
+    }
+
+    /// All functions at all places under prior=paper; `None` where one has no factor.
+    fn shrunk_parts(&self, kernels: &[Matrix], places: &[Place<'_>], slopes: bool) -> Result<Vec<Parts>> {
+        let rows = kernels.iter().map(|kernel| PackedRows::new(kernel, self.pool)).collect::<Result<Vec<_>>>()?;
+        let chunks = self.n_functions().div_ceil(CHUNK);
+        let pool = self.inner_pool(places.len() * chunks)?;
+        let tasks = self.pool.map(places.len() * chunks, |task| {
+            let k = task / chunks;
+            self.chunk((&kernels[k], &rows[k]), places[k], task % chunks, slopes, pool)
+        });
+        let mut tasks = tasks.into_iter().collect::<Result<Vec<_>>>()?.into_iter();
+        let of_place = |_: &Place<'_>| {
+            let chunks: Option<Vec<_>> = tasks.by_ref().take(chunks).collect();
+            let (parts, matrices): (Vec<Vec<FunctionPosterior>>, Vec<Option<Matrix>>) = chunks?.into_iter().unzip();
+            let mut sum = None;
+            matrices.into_iter().flatten().for_each(|matrix| add(&mut sum, matrix));
+            Some((parts.into_iter().flatten().collect(), sum))
+        };
+        Ok(places.iter().map(of_place).collect())
     }
 
     /// Some functions at one place, and the sum of the matrices whose inner products with the kernels are the slopes.
     fn chunk(
         &self,
-        kernel: &Combined<'_>,
+        kernel: (&Matrix, &PackedRows),
         place: Place<'_>,
         chunk: usize,
         slopes: bool,
         pool: &Pool,
-    ) -> Result<Option<(Vec<FunctionPosterior>, Option<Matrix>)>> {
+    ) -> Result<Parts> {
         let functions = chunk * CHUNK..((chunk + 1) * CHUNK).min(self.n_functions());
         let mut sum = None;
         let mut parts = vec![];
         for c in functions {
-            let part = match kernel {
-                Combined::Plain(kernel) => self.gp_part(kernel, place, c, slopes, &mut sum, pool),
-                Combined::PackedRows(kernel, rows) => {
-                    self.shrunk_part((kernel, rows), place, c, slopes, &mut sum, pool)
-                }
-            };
-            match part {
+            match self.shrunk_part(kernel, place, c, slopes, &mut sum, pool) {
                 Err(Error::NotDefinite { .. }) => return Ok(None),
                 part => parts.push(part?),
             }
         }
         Ok(Some((parts, sum)))
-    }
-
-    /// prior=gp. Slopes: `nu/2 (al al' - S^-1)` in the kernel, and `1/2 (al' K al - tr S^-1 K)` in log nu, where
-    /// `K = S - tau 11' - diag(lambda)`.
-    fn gp_part(
-        &self,
-        kernel: &Matrix,
-        place: Place<'_>,
-        c: usize,
-        slopes: bool,
-        sum: &mut Option<Matrix>,
-        pool: &Pool,
-    ) -> Result<FunctionPosterior> {
-        let (tau, n) = (self.settings.tau, self.distinct.n());
-        let observed = self.observed(place.latent, place.log_nu, c);
-        let seen = self.distinct.seen(&observed.t, &observed.lambda);
-        let nu = exp(place.log_nu[0]);
-        let diagonal: Vec<f64> = seen.lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
-        let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
-        let inverted = if slopes {
-            // 1' S^-1 1, the squared length of L^-1 1.
-            let ones = factor.half_solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?;
-            Some((factor.lower_of_inverse(pool, self.stop)?, dot(ones.data(), ones.data())))
-        } else {
-            None
-        };
-        let mut part = FunctionPosterior::new(Factor::Here(factor), &seen.t, seen.rest)?;
-        if let Some((mut inverse, ones)) = inverted {
-            part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
-            part.by_log_nu = self.by_log_nu(&observed, &seen, &part, ones);
-            if self.settings.learned {
-                let (half, al) = (0.5 * nu, &part.solved);
-                for (i, a) in al.iter().enumerate() {
-                    let row = inverse.row_mut(i)[..=i].iter_mut().zip(al);
-                    row.for_each(|(value, b)| *value = half * (a * b - *value));
-                }
-                add(sum, inverse, FunctionPrior::Gp);
-            }
-        }
-        Ok(part)
     }
 
     /// The derivatives in the logarithms of the variances, with `ones` = `1' S^-1 1`: see [`Problem::gp_part`].
@@ -361,24 +417,110 @@ impl Problem<'_> {
                         *value = nu * (a * pulled - *value);
                     }
                 }
-                add(sum, solved, FunctionPrior::Paper);
+                add(sum, solved);
             }
         }
         Ok(part)
     }
 }
 
-/// Adds a matrix to a sum, which is started by the first one: the lower triangle with the diagonal or, for nonsymmetric
-/// matrices, everything.
-fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: FunctionPrior) {
-    let Some(sum) = sum else {
-        *sum = Some(matrix);
-        return;
-    };
-    for i in 0..matrix.n_rows() {
-        let end = if prior == FunctionPrior::Gp { i + 1 } else { matrix.n_cols() };
-        sum.row_mut(i)[..end].iter_mut().zip(matrix.row(i)).for_each(|(a, b)| *a += b);
+/// Adds a matrix to a sum, which is started by the first one.
+fn add(sum: &mut Option<Matrix>, matrix: Matrix) {
+    match sum {
+        None => *sum = Some(matrix),
+        Some(sum) => sum.data_mut().iter_mut().zip(matrix.data()).for_each(|(a, b)| *a += b),
     }
+}
+
+/// All functions at one place, and the matrix whose inner products with the kernels are the slopes.
+type Parts = Option<(Vec<FunctionPosterior>, Option<Matrix>)>;
+/// One function under prior=gp, and its part of that matrix.
+type GpPart = (FunctionPosterior, Option<Matrix>);
+
+/// One function at one place under prior=gp.
+struct GpTask<'a> {
+    kernel: &'a Matrix,
+    nu: f64,
+    tau: f64,
+    observed: Observed,
+    seen: Seen,
+    diagonal: Vec<f64>,
+}
+
+impl<'a> GpTask<'a> {
+    fn new(problem: &Problem<'_>, kernel: &'a Matrix, place: Place<'_>, c: usize) -> GpTask<'a> {
+        let observed = problem.observed(place.latent, place.log_nu, c);
+        let seen = problem.distinct.seen(&observed.t, &observed.lambda);
+        let nu = exp(place.log_nu[0]);
+        let diagonal = seen.lambda.iter().map(|lambda| nu * problem.jitter() + lambda).collect();
+        GpTask { kernel, nu, tau: problem.settings.tau, observed, seen, diagonal }
+    }
+
+    /// S.
+    fn matrix(&self) -> ShiftedMatrix<'_> {
+        ShiftedMatrix { matrix: self.kernel, scale: self.nu, shift: self.tau, d: &self.diagonal }
+    }
+}
+
+/// The sums of the functions' matrices of slopes at all places, lower triangles: first over [`CHUNK`] functions, then over
+/// these, each in order.
+struct SlopeSums {
+    n_functions: usize,
+    n_chunks: usize,
+    chunks: Vec<Option<Matrix>>,
+}
+
+/// Rows of a sum that one task adds.
+const ADDED_ROWS: usize = 64;
+
+impl SlopeSums {
+    fn new(n_places: usize, n_functions: usize) -> SlopeSums {
+        let n_chunks = n_functions.div_ceil(CHUNK);
+        SlopeSums { n_functions, n_chunks, chunks: vec![None; n_places * n_chunks] }
+    }
+
+    /// Adds matrices, each with its place times the number of functions plus its function, in that order.
+    fn add(&mut self, matrices: Vec<(usize, Matrix)>, pool: &Pool) {
+        let mut added: Vec<Vec<Matrix>> = self.chunks.iter().map(|_| vec![]).collect();
+        for (k, matrix) in matrices {
+            let at = k / self.n_functions * self.n_chunks + k % self.n_functions / CHUNK;
+            match &mut self.chunks[at] {
+                None => self.chunks[at] = Some(matrix),
+                Some(_) => added[at].push(matrix),
+            }
+        }
+        add_lower(self.chunks.iter_mut().zip(&added), pool);
+        added.into_iter().flatten().for_each(Matrix::give_back);
+    }
+
+    /// The sum of each place.
+    fn finish(mut self, pool: &Pool) -> Vec<Option<Matrix>> {
+        let (mut sums, mut added) = (vec![], vec![]);
+        for chunks in self.chunks.chunks_mut(self.n_chunks.max(1)) {
+            let mut all = chunks.iter_mut().filter_map(Option::take);
+            sums.push(all.next());
+            added.push(all.collect::<Vec<Matrix>>());
+        }
+        add_lower(sums.iter_mut().zip(&added), pool);
+        sums
+    }
+}
+
+/// Adds lower triangles to sums, each in order.
+fn add_lower<'a>(sums: impl Iterator<Item = (&'a mut Option<Matrix>, &'a Vec<Matrix>)>, pool: &Pool) {
+    let mut items = vec![];
+    for (sum, added) in sums.filter(|(_, added)| !added.is_empty()) {
+        let Some(sum) = sum else { continue };
+        let n = sum.n_cols().max(1);
+        items.extend(sum.data_mut().chunks_mut(ADDED_ROWS * n).enumerate().map(|piece| (piece, added, n)));
+    }
+    pool.each(items, |((piece, rows), added, n)| {
+        for matrix in added {
+            for (i, row) in (piece * ADDED_ROWS..).zip(rows.chunks_exact_mut(n)) {
+                row[..=i].iter_mut().zip(matrix.row(i)).for_each(|(a, b)| *a += b);
+            }
+        }
+    });
 }
 
 impl FunctionPosterior {
@@ -387,6 +529,12 @@ impl FunctionPosterior {
         let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
         let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()?) + rest;
         Ok(FunctionPosterior { factor, solved, diagonal: vec![], likelihood, by_log_nu: [0.0; 2] })
+    }
+}
+
+impl Drop for Point {
+    fn drop(&mut self) {
+        self.kernel.take().into_iter().for_each(Matrix::give_back);
     }
 }
 

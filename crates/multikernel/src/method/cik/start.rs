@@ -42,7 +42,7 @@ pub(super) fn mixture(
     pool: &Pool,
 ) -> Result<Mixture> {
     let clusters = k_means(table, params.start, rng, pool)?;
-    Mixture::new(space.prior(table, params)?, table, clusters)
+    Mixture::on(space.prior(table, params)?, table, clusters, pool)
 }
 
 /// One sweep; returns the previous number of each cluster.

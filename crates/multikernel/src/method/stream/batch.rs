@@ -80,6 +80,8 @@ pub struct StreamState<R> {
     /// The weights in the form the stack uses, and the factors of the landmarks, until they change.
     mixture: Option<Arc<Mixture>>,
     factors: Option<Arc<Vec<Cholesky>>>,
+    /// An epoch and the order of its rows.
+    order: Option<(u64, Arc<[usize]>)>,
 }
 
 impl<R: Rule> Codec for StreamState<R> {
@@ -106,6 +108,7 @@ impl<R: Rule> Codec for StreamState<R> {
             inner: R::NORMS.then(|| record.take("inner")).transpose()?,
             mixture: None,
             factors: None,
+            order: None,
         })
     }
 }
@@ -282,6 +285,7 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
             rule: R::begin(method, task, stack.n_kernels())?,
             mixture: None,
             factors: None,
+            order: None,
         })
     }
 
@@ -298,7 +302,11 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
         let progress = |seen: u64| Progress::of(seen as usize, total as usize);
         let mut next = self.clone();
         let epoch = next.seen / n;
-        let order = order(task, epoch, method.replacement());
+        let order = match next.order.take() {
+            Some((of, order)) if of == epoch => order,
+            _ => order(task, epoch, method.replacement()).into(),
+        };
+        next.order = Some((epoch, order.clone()));
         let mut places = vec![NOWHERE; order.len()];
         for (place, &row) in next.expansion.points.iter().enumerate() {
             places[row] = place as u32;

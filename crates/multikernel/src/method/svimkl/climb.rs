@@ -187,7 +187,7 @@ impl Objective<'_> {
         }
         let fresh = if anew { Some(self.basis(fit, passes, stop)?) } else { None };
         let basis = fresh.as_ref().unwrap_or(&fit.basis);
-        let direction = fit.memory.direction(&fit.gradient, |g| self.precondition(basis, g))?;
+        let direction = fit.memory.direction(&fit.gradient, |all| self.precondition(basis, all))?;
         let slope = f64::dot(&fit.gradient, &direction);
         let reach = direction[self.layout.means().start..].iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let first = (FARTHEST / reach).min(1.0);
@@ -356,9 +356,7 @@ impl Objective<'_> {
         let mean = (0..n).map(|i| full.get(i, i)).sum::<f64>() / n.max(1) as f64;
         let mut ridge = RIDGE * mean.max(f64::MIN_POSITIVE);
         loop {
-            let mut shifted = full.clone();
-            (0..n).for_each(|i| shifted.set(i, i, shifted.get(i, i) + ridge));
-            match Cholesky::new(shifted, self.pool, stop) {
+            match Cholesky::of_sum(&full, 1.0, 0.0, &vec![ridge; n], self.pool, stop) {
                 Err(Error::NotDefinite { .. }) if ridge < mean => ridge *= RIDGE_GROWTH,
                 factor => return factor,
             }
@@ -383,11 +381,11 @@ impl Objective<'_> {
         let mut combined = passes.backward.combine(&weights, self.pool)?.remove(0);
         self.clip.mend(&basis.means, &mut combined);
         let mut full = scaled_square(&combined, &basis.curvature, self.pool, stop)?;
-        for j in 0..full.n_rows() {
-            for (k, &point) in self.points.iter().enumerate() {
-                full.set(j, k, full.get(j, k) + 2.0 * self.lambda * combined.get(j, point));
+        self.pool.chunks_mut(full.data_mut(), self.points.len().max(1), |j, row| {
+            for (value, &point) in row.iter_mut().zip(&self.points) {
+                *value += 2.0 * self.lambda * combined.get(j, point);
             }
-        }
+        });
         Ok(full)
     }
 
@@ -424,15 +422,19 @@ impl Objective<'_> {
         Ok(full)
     }
 
-    /// The inverse curvature times the gradient.
-    fn precondition(&self, basis: &Basis, gradient: &[f64]) -> Result<Vec<f64>> {
+    /// The inverse curvature times each of some gradients.
+    fn precondition(&self, basis: &Basis, gradients: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
         let samples = self.layout.samples();
-        let Some(factor) = &basis.factor.0 else { return Ok(gradient.to_vec()) };
+        let Some(factor) = &basis.factor.0 else { return Ok(gradients.iter().map(|g| g.to_vec()).collect()) };
         let (n, count) = (self.layout.n_points, self.layout.n_functions);
-        let solved = factor.solve(&Matrix::from_fn(n, count, |i, c| gradient[c * n + i]))?;
-        let mut out = solved.transposed().into_data();
-        out.extend(gradient[samples.end..].iter().zip(&basis.others).map(|(g, curvature)| g / curvature));
-        Ok(out)
+        let right = Matrix::from_fn(n, gradients.len() * count, |i, c| gradients[c / count][c % count * n + i]);
+        let solved = factor.solve_on(&right, self.pool)?.transposed();
+        let each = |(solved, gradient): (&[f64], &&[f64])| {
+            let mut out = solved.to_vec();
+            out.extend(gradient[samples.end..].iter().zip(&basis.others).map(|(g, curvature)| g / curvature));
+            out
+        };
+        Ok(solved.data().chunks_exact(samples.len().max(1)).zip(gradients).map(each).collect())
     }
 }
 

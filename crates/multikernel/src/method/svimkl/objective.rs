@@ -156,11 +156,11 @@ impl Objective<'_> {
         let applied = stack.apply(&columns, self.pool)?;
         let n_rows = stack.n_rows();
         let mut outputs = vec![0.0; n_functions * n_rows * n_kernels];
-        for (d, applied) in applied.iter().enumerate() {
-            for (i, row) in applied.rows().enumerate() {
-                row.iter().enumerate().for_each(|(c, &value)| outputs[(c * n_rows + i) * n_kernels + d] = value);
+        self.pool.chunks_mut(&mut outputs, ROWS * n_kernels, |k, outputs| {
+            for (row, outputs) in (k * ROWS..).zip(outputs.chunks_exact_mut(n_kernels)) {
+                outputs.iter_mut().zip(&applied).for_each(|(out, of)| *out = of.get(row % n_rows, row / n_rows));
             }
-        }
+        });
         self.clip.project(&mut outputs, n_rows, n_kernels);
         Ok(outputs)
     }
@@ -185,9 +185,12 @@ impl Objective<'_> {
         let n_rows = stack.n_cols();
         let mut output_gradients = output_gradients.to_vec();
         self.clip.project(&mut output_gradients, n_rows, n_kernels);
-        let vectors = Matrix::from_fn(n_rows, n_kernels * n_functions, |i, k| {
-            let (d, c) = (k / n_functions, k % n_functions);
-            output_gradients[(c * n_rows + i) * n_kernels + d]
+        let mut vectors = Matrix::zeros(n_rows, n_kernels * n_functions);
+        self.pool.chunks_mut(vectors.data_mut(), n_kernels * n_functions, |i, row| {
+            for (d, of_kernel) in row.chunks_exact_mut(n_functions).enumerate() {
+                let functions = of_kernel.iter_mut().enumerate();
+                functions.for_each(|(c, value)| *value = output_gradients[(c * n_rows + i) * n_kernels + d]);
+            }
         });
         let collected = stack.collect(&vectors, self.pool)?;
         for (i, row) in collected.rows().enumerate() {

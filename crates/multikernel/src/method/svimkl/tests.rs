@@ -302,7 +302,7 @@ fn best_laws(objective: &Objective<'_>, x: &[f64], outputs: &[f64]) -> (f64, Vec
         if f64::dot(gradient, gradient) < 1e-16 {
             break;
         }
-        let direction = memory.direction(gradient, |g| Ok(g.to_vec())).unwrap();
+        let direction = memory.direction(gradient, |all| Ok(all.iter().map(|g| g.to_vec()).collect())).unwrap();
         let slope = f64::dot(gradient, &direction);
         let at = |t: f64| {
             let mut moved = x.clone();
