@@ -26,7 +26,7 @@ mod uninit;
 
 pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
-pub(crate) use element::{SimdElement, add_eight, dot_eight_with_each, spans};
+pub(crate) use element::{SimdElement, add_eight, dot_eight, dot_eight_with_each, spans};
 pub(crate) use exp::{decay_into, exp, exps};
 pub(crate) use expansion::{ROWS_AT_ONCE, expand, spread};
 pub(crate) use gather::{GATHERED, Places};

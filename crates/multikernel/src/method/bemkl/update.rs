@@ -152,17 +152,18 @@ impl Update<'_> {
         let covariance = factor.inverse(self.task.pool, self.stop)?;
         let products = self.task.stack()?.apply(&now.samples, self.task.pool)?;
         let n = self.task.n_samples();
-        let mut right = room(c * n, n_kernels)?;
-        self.task.pool.chunks_mut(right.data_mut(), n_kernels, |r, row| {
-            let (p, i) = (r / n, r % n);
-            let rest = now.decisions.get(i, p) - biases[p];
-            for (m, value) in row.iter_mut().enumerate() {
-                *value = products[m].get(i, p) / self.noise + now.precision * (weights[m] * rest)
-                    - now.precision * now.covariance.get(p, c + m);
+        let mut right = room(n_kernels, c * n)?;
+        self.task.pool.chunks_mut(right.data_mut(), c * n, |m, row| {
+            for (p, row) in row.chunks_exact_mut(n).enumerate() {
+                let less = now.precision * now.covariance.get(p, c + m);
+                for (i, value) in row.iter_mut().enumerate() {
+                    let rest = now.decisions.get(i, p) - biases[p];
+                    *value = products[m].get(i, p) / self.noise + now.precision * (weights[m] * rest) - less;
+                }
             }
         });
         drop(products);
-        let means = product(&covariance, &right.transposed(), self.task.pool)?;
+        let means = product(&covariance, &right, self.task.pool)?;
         Ok(Outputs { means, covariance, ln_determinant: -factor.log_determinant() })
     }
 
@@ -239,13 +240,12 @@ impl Update<'_> {
         full.data_mut().iter_mut().for_each(|value| *value /= self.noise);
         (0..n).for_each(|i| full.set(i, i, full.get(i, i) + precisions[i].mean()));
         let factor = Cholesky::new(full, self.task.pool, self.stop)?;
-        let inverse = factor.inverse(self.task.pool, self.stop)?;
+        let variances = factor.diagonal_of_inverse(self.task.pool, self.stop)?;
         let of_problem = Matrix::from_fn(n, n_kernels, |i, m| outputs.means.get(m, p * n + i));
         let collected = self.task.stack()?.collect(&of_problem, self.task.pool)?.into_data();
         let right = Matrix::from_vec(n, 1, collected.iter().map(|value| value / self.noise).collect())?;
         let means = factor.solve(&right)?.into_data();
         let power = powers.rows().zip(&means).map(|(row, &mean)| mean * dot(row, &means)).sum();
-        let variances = (0..n).map(|i| inverse.get(i, i)).collect();
         Ok(Samples { means, variances, ln_determinant: -factor.log_determinant(), precisions, collected, power })
     }
 }
