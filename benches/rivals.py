@@ -275,7 +275,17 @@ def compiled(source):
         folder = pathlib.Path(there)
         (folder / "RcppArmadillo.h").write_text(RCPP)
         (folder / "call.cpp").write_text(CALL_DALMKL)
-        command = ["g++", "-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", "-w", "-DARMA_DONT_USE_WRAPPER", "-DARMA_NO_DEBUG"]
+        command = [
+            "g++",
+            "-O3",
+            "-march=native",
+            "-std=c++17",
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-DARMA_DONT_USE_WRAPPER",
+            "-DARMA_NO_DEBUG",
+        ]
         command += [f"-I{folder}", f"-I{source}", str(folder / "call.cpp"), "-lopenblas", "-o", str(folder / "dalmkl.so")]
         subprocess.run(command, check=True, capture_output=True, text=True)
         library = ctypes.CDLL(str(folder / "dalmkl.so"))
@@ -354,13 +364,15 @@ RIVALS = {"easymkl": easymkl, "bemkl": bemkl, "dalmkl": dalmkl}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[[], *RIVALS], help="all of them if none is named")
+    parser.add_argument("which", nargs="*", metavar="RIVAL", help=f"{', '.join(RIVALS)}; all of them if none is named")
     parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--bemkl", type=pathlib.Path)
     parser.add_argument("--dalmkl", type=pathlib.Path)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
+    if unknown := [name for name in args.which if name not in RIVALS]:
+        parser.error(f"no rival is called {', '.join(unknown)}")
     args.folders = [args.data_dir, ROOT / "crates" / "multikernel" / "data"]
     warnings.simplefilter("ignore")
     for name in args.which or RIVALS:
