@@ -217,7 +217,10 @@ pub(super) fn spread(weights: &[f64], task: &Task<'_>) -> Result<f64> {
         return Ok(1.0);
     }
     let rows = sample(task.labels, MAX_ROWS);
-    let (n, stack) = (rows.len() as f64, task.stack()?.view(&rows)?);
+    // A view of all rows would be gathered.
+    let all = task.stack()?;
+    let stack = if rows.len() == task.n_samples() { all.clone() } else { all.view(&rows)? };
+    let n = rows.len() as f64;
     let column = Matrix::from_vec(weights.len(), 1, weights.to_vec())?;
     let gram = stack.combine(&column, task.pool)?.remove(0);
     let trace: f64 = (0..rows.len()).map(|i| gram.get(i, i)).sum();

@@ -45,11 +45,13 @@ impl Hessian {
 
     /// `B x`.
     fn times(&self, x: &[f64]) -> Vec<f64> {
-        let inner: Vec<f64> = self.columns.iter().map(|column| f64::dot(column, x)).collect();
+        let columns: Vec<&[f64]> = self.columns.iter().map(Vec::as_slice).collect();
+        let rows: Vec<&[f64]> = self.inverse.rows().collect();
+        let factors: Vec<f64> = dots(&rows, &dots(&columns, x)).into_iter().map(|factor| -factor).collect();
         let mut out: Vec<f64> = x.iter().map(|x| self.sigma * x).collect();
-        for (row, column) in self.inverse.rows().zip(&self.columns) {
-            f64::add_scaled(-f64::dot(row, &inner), column, &mut out);
-        }
+        let ((fours, rest), (of_fours, of_rest)) = (columns.as_chunks::<4>(), factors.as_chunks::<4>());
+        fours.iter().zip(of_fours).for_each(|(four, of_four)| f64::add_four(*of_four, *four, &mut out));
+        rest.iter().zip(of_rest).for_each(|(column, &factor)| f64::add_scaled(factor, column, &mut out));
         out
     }
 
@@ -80,6 +82,13 @@ impl Hessian {
         }
         x
     }
+}
+
+/// The inner products of some arrays with one, four at a time.
+fn dots(values: &[&[f64]], with: &[f64]) -> Vec<f64> {
+    let (fours, rest) = values.as_chunks::<4>();
+    let fours = fours.iter().flat_map(|four| f64::dot_four(*four, with));
+    fours.chain(rest.iter().map(|values| f64::dot(values, with))).collect()
 }
 
 /// The inverse of a small matrix by elimination with partial pivoting; `None` if it is singular.

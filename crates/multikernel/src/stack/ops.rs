@@ -23,6 +23,8 @@ use crate::simd::{
 
 /// Prefetch distance in rows when a matrix is read column by column: about as long as memory latency.
 const PREFETCH_ROWS: usize = 24;
+/// Runs of batches that `apply` takes one after the other, at most: enough for any number of threads.
+const APPLY_RUNS: usize = 16;
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
 
@@ -360,7 +362,7 @@ fn add_inner<T: SimdElement>(
     let mut done = slots.start;
     for (g, group) in layout.groups.iter().enumerate().skip(first).take_while(|(_, g)| g.slots.start < slots.end) {
         let Some(radial) = &group.radial else { continue };
-        add_dots(held, done..group.slots.start, with, sums);
+        add_dots(held, &(done..group.slots.start).collect::<Vec<_>>(), with, sums);
         let values = held.slot(group.slots.start);
         distances.set_len(values.len());
         T::widen_into(values, distances);
@@ -369,34 +371,27 @@ fn add_inner<T: SimdElement>(
         }
         done = group.slots.end;
     }
-    add_dots(held, done..slots.end, with, sums);
+    add_dots(held, &(done..slots.end).collect::<Vec<_>>(), with, sums);
 }
 
 /// `sums_s += values of slot s . with` for each matrix, several slots at a time.
-fn add_dots<T: SimdElement>(
-    held: &TileValues<'_, T>,
-    slots: std::ops::Range<usize>,
-    with: &[Buffer],
-    sums: &mut [Sums],
-) {
-    let add = |sums: &mut [f64], dots: &[f64]| sums.iter_mut().zip(dots).for_each(|(sum, dot)| *sum += dot);
-    let rest = slots.start + slots.len() / 8 * 8;
+fn add_dots<T: SimdElement>(held: &TileValues<'_, T>, slots: &[usize], with: &[Buffer], sums: &mut [Sums]) {
     let columns: Vec<&[f64]> = with.iter().map(|with| &with[..]).collect();
     let mut dots = vec![[0.0; 8]; with.len()];
-    for slot in (slots.start..rest).step_by(8) {
-        dot_eight_with_each(std::array::from_fn(|k| held.slot(slot + k)), &columns, &mut dots);
-        sums.iter_mut().zip(&dots).for_each(|(sums, dots)| add(&mut sums.slots[slot..slot + 8], dots));
+    let (eights, rest) = slots.as_chunks::<8>();
+    for eight in eights {
+        dot_eight_with_each(eight.map(|slot| held.slot(slot)), &columns, &mut dots);
+        for (sums, dots) in sums.iter_mut().zip(&dots) {
+            eight.iter().zip(dots).for_each(|(&slot, dot)| sums.slots[slot] += dot);
+        }
     }
+    let (fours, ones) = rest.as_chunks::<4>();
     for (sums, with) in sums.iter_mut().zip(with) {
-        let mut slot = rest;
-        let (fours, ones) = sums.slots[rest..slots.end].as_chunks_mut::<4>();
-        for sums in fours {
-            add(sums, &T::dot_four(std::array::from_fn(|k| held.slot(slot + k)), with));
-            slot += 4;
+        for four in fours {
+            let dots = T::dot_four(four.map(|slot| held.slot(slot)), with);
+            four.iter().zip(dots).for_each(|(&slot, dot)| sums.slots[slot] += dot);
         }
-        for (slot, sum) in (slot..).zip(ones) {
-            *sum += T::dot(held.slot(slot), with);
-        }
+        ones.iter().for_each(|&slot| sums.slots[slot] += T::dot(held.slot(slot), with));
     }
 }
 
@@ -415,6 +410,10 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let watch = stack.watch();
+    // Kernels that are picked here and there in a store are taken together, eight at a time.
+    let is_plain = layout.groups.iter().all(|group| group.radial.is_none());
+    let asked = layout.batches.iter().zip(&batch_mask).filter(|&(_, &asked)| asked);
+    let slots: Vec<usize> = asked.flat_map(|(batch, _)| batch.slots.clone()).collect();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
         let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
@@ -424,6 +423,10 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 for (folded, with) in folded.iter().zip(&mut with) {
                     folded.tile_into(&tile, &cut, with);
+                }
+                if let Some(held) = source.whole(block, &tile).filter(|_| is_plain) {
+                    add_dots(&held, &slots, &with, &mut sums);
+                    continue;
                 }
                 source.each(block, &tile, &batch_mask, &mut scratch, |held| {
                     add_inner(layout, held, &with, &mut distances, &mut sums);
@@ -529,16 +532,22 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     let source: Source<'_, T> = stack.source(&indices, &batch_mask, Some(pool));
     let watch = stack.watch();
     let batches: Vec<usize> = (0..batch_mask.len()).filter(|&b| batch_mask[b]).collect();
-    let partial = pool.map(parts.len() * batches.len(), |task| {
-        let (part, b) = (task / batches.len(), batches[task % batches.len()]);
-        let only: Vec<bool> = (0..batch_mask.len()).map(|other| other == b).collect();
-        let mut sums: Vec<(usize, Vec<f64>)> =
-            members(layout, b).filter(|&m| kernel_mask[m]).map(|m| (m, vec![0.0; size])).collect();
+    // Gram matrices are a batch each: a task takes several.
+    let runs: Vec<&[usize]> = batches.chunks(batches.len().div_ceil(APPLY_RUNS).max(1)).collect();
+    let partial = pool.map(parts.len() * runs.len(), |task| {
+        let (part, run) = (task / runs.len(), runs[task % runs.len()]);
+        let mut only = vec![false; batch_mask.len()];
+        run.iter().for_each(|&b| only[b] = true);
+        let mut sums: Vec<(usize, Vec<f64>)> = run
+            .iter()
+            .flat_map(|&b| members(layout, b).filter(|&m| kernel_mask[m]))
+            .map(|m| (m, vec![0.0; size]))
+            .collect();
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
+                let mut sums = sums.iter_mut();
                 source.each(block, &tile, &only, &mut scratch, |held| {
-                    let mut sums = sums.iter_mut();
                     each_kernel(layout, held, &mut buffers, &kernel_mask, |_, values| {
                         if let Some((_, out)) = sums.next() {
                             values.multiply(&tile, &cut, &columns, out);

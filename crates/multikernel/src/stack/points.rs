@@ -44,6 +44,8 @@ struct Given {
     values: Arc<Matrix>,
     rows: Vec<usize>,
     cols: Vec<usize>,
+    /// Whether columns ascend, so that most tiles are runs of neighbours.
+    in_order: bool,
     diagonals: [Vec<f64>; 2],
 }
 
@@ -55,14 +57,18 @@ impl Given {
         // Without a diagonal only raw kernels exist, and they do not use it.
         let pick = |diagonal: &[f64], at: &[usize]| at.iter().filter_map(|&i| diagonal.get(i).copied()).collect();
         let diagonals = [pick(gram.row_diagonal(), &rows), pick(gram.diagonal(), &cols)];
-        Given { values: gram.values().clone(), rows, cols, diagonals }
+        let in_order = cols.is_sorted_by(|a, b| a < b);
+        Given { values: gram.values().clone(), rows, cols, in_order, diagonals }
     }
 
     fn tile_into(&self, tile: &Tile, out: &mut [f64]) {
         for (&i, row) in self.rows[tile.rows.clone()].iter().zip(out.chunks_exact_mut(tile.cols.len())) {
-            let values = self.values.row(i);
-            for (out, &j) in row.iter_mut().zip(&self.cols[tile.cols.clone()]) {
-                *out = values[j];
+            let (values, cols) = (self.values.row(i), &self.cols[tile.cols.clone()]);
+            match cols {
+                [first, .., last] if self.in_order && last - first + 1 == cols.len() => {
+                    row.copy_from_slice(&values[*first..=*last]);
+                }
+                _ => row.iter_mut().zip(cols).for_each(|(out, &j)| *out = values[j]),
             }
         }
     }

@@ -129,19 +129,23 @@ impl<'a, T: Real> Source<'a, T> {
                 _ => begin + 1,
             };
             let slots = batches[begin].slots.start..batches[next - 1].slots.end;
-            match &self.values {
-                Values::Stored(values) => {
-                    let n_slots = self.layout.slots.len();
-                    let start = self.cut.start(block) * n_slots + tile.rows.len() * tile.cols.start * n_slots;
-                    let values = &values[start..start + tile.len() * n_slots];
-                    f(&TileValues { values, n: tile.len(), slots, spread: Some(self.layout) });
-                }
-                _ => {
+            match self.whole(block, tile) {
+                Some(whole) => f(&TileValues { slots, ..whole }),
+                None => {
                     let values = self.batch(tile, &batches[begin], scratch);
                     f(&TileValues { values, n: tile.len(), slots, spread: None });
                 }
             }
         }
+    }
+
+    /// The values of all slots in a tile, if the view shows everything and they are stored.
+    pub(super) fn whole(&self, block: usize, tile: &Tile) -> Option<TileValues<'_, T>> {
+        let Values::Stored(values) = &self.values else { return None };
+        let n_slots = self.layout.slots.len();
+        let start = self.cut.start(block) * n_slots + tile.rows.len() * tile.cols.start * n_slots;
+        let values = &values[start..start + tile.len() * n_slots];
+        Some(TileValues { values, n: tile.len(), slots: 0..n_slots, spread: Some(self.layout) })
     }
 
     /// The end of the batches that are read together with this one. Slots of a run are taken several at a time, so a

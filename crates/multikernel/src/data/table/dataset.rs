@@ -191,18 +191,27 @@ impl Dataset {
             hash.texts(&coding.texts);
         }
         // So do Gram matrices: the entries between the rows, in their order.
+        let mut bytes = vec![];
         for gram in self.samples.grams() {
             hash.text(gram.name());
             for &i in self.samples.rows_of_grams() {
-                let among = |&&j: &&usize| j < gram.n_cols();
-                for &j in self.samples.rows_of_grams().iter().filter(among) {
-                    hash.0.update(&gram.values().get(i, j).to_le_bytes());
+                let row = gram.values().row(i);
+                let among = self.samples.rows_of_grams().iter().filter_map(|&j| row.get(j));
+                among.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+                if bytes.len() >= HASHED_BYTES {
+                    hash.0.update(&bytes);
+                    bytes.clear();
                 }
             }
+            hash.0.update(&bytes);
+            bytes.clear();
         }
         hash.0.finalize().to_hex().to_string()
     }
 }
+
+/// Bytes of Gram matrices that are hashed together: sixteen chunks side by side, several times.
+const HASHED_BYTES: usize = 128 << 10;
 
 /// Writes each part so that no two different sequences of parts give the same bytes.
 struct Canon(blake3::Hasher);

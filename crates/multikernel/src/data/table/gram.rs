@@ -38,21 +38,8 @@ impl Gram {
             return Err(refuse(name, format!("is {n} x {}; it must be square", values.n_cols())));
         }
         check_finite(name, &values)?;
-        let largest = values.data().iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        for i in 0..n {
-            for j in 0..i {
-                let (a, b) = (values.get(i, j), values.get(j, i));
-                if (a - b).abs() > ASYMMETRY * largest {
-                    return Err(refuse(
-                        name,
-                        format!("is not symmetric: {a} in row {}, column {} but {b} across", i + 1, j + 1),
-                    ));
-                }
-                // Halve before adding: two large numbers must not overflow.
-                let mean = if a == b { a } else { 0.5 * a + 0.5 * b };
-                values.set(i, j, mean);
-                values.set(j, i, mean);
-            }
+        if !is_symmetric(&values) {
+            average(name, &mut values)?;
         }
         let diagonal: Arc<[f64]> = (0..n).map(|i| values.get(i, i)).collect();
         check_diagonal(name, &diagonal)?;
@@ -132,7 +119,50 @@ fn refuse(name: &str, message: impl Into<Message>) -> Error {
     Error::input(message![format!("the Gram matrix `{name}` "), message])
 }
 
+/// Side of the squares in which a matrix is compared with its transpose: two of them fit in the first-level cache.
+const SQUARE: usize = 32;
+
+/// Whether a square matrix equals its transpose to the last bit, so that nothing has to be averaged: shared values are then not copied.
+fn is_symmetric(values: &Matrix) -> bool {
+    let n = values.n_rows();
+    let same = |rows: std::ops::Range<usize>, cols: std::ops::Range<usize>| {
+        rows.fold(true, |same, i| {
+            let row = values.row(i);
+            cols.clone().fold(same, |same, j| same & (row[j].to_bits() == values.get(j, i).to_bits()))
+        })
+    };
+    (0..n).step_by(SQUARE).all(|i| {
+        let rows = i..(i + SQUARE).min(n);
+        (0..=i).step_by(SQUARE).all(|j| same(rows.clone(), j..(j + SQUARE).min(n)))
+    })
+}
+
+/// Replaces entries across the diagonal by their mean, where they differ by rounding alone.
+fn average(name: &str, values: &mut Matrix) -> Result<()> {
+    let largest = values.data().iter().fold(0.0f64, |most, value| most.max(value.abs()));
+    for i in 0..values.n_rows() {
+        for j in 0..i {
+            let (a, b) = (values.get(i, j), values.get(j, i));
+            if (a - b).abs() > ASYMMETRY * largest {
+                return Err(refuse(
+                    name,
+                    format!("is not symmetric: {a} in row {}, column {} but {b} across", i + 1, j + 1),
+                ));
+            }
+            // Halve before adding: two large numbers must not overflow.
+            let mean = if a == b { a } else { 0.5 * a + 0.5 * b };
+            values.set(i, j, mean);
+            values.set(j, i, mean);
+        }
+    }
+    Ok(())
+}
+
 fn check_finite(name: &str, values: &Matrix) -> Result<()> {
+    // Without a branch for each value; the search for the first one that is not finite comes after.
+    if values.data().chunks(1024).all(|part| part.iter().fold(true, |finite, value| finite & value.is_finite())) {
+        return Ok(());
+    }
     match values.data().iter().position(|value| !value.is_finite()) {
         Some(k) => {
             let (i, j) = (k / values.n_cols() + 1, k % values.n_cols() + 1);

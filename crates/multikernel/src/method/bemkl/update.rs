@@ -151,17 +151,18 @@ impl Update<'_> {
         let covariance = factor.inverse(self.task.pool, self.stop)?;
         let products = self.task.stack()?.apply(&now.samples, self.task.pool)?;
         let n = self.task.n_samples();
-        let mut right = room(c * n, n_kernels)?;
-        self.task.pool.chunks_mut(right.data_mut(), n_kernels, |r, row| {
-            let (p, i) = (r / n, r % n);
-            let rest = now.decisions.get(i, p) - biases[p];
-            for (m, value) in row.iter_mut().enumerate() {
-                *value = products[m].get(i, p) / self.noise + now.precision * (weights[m] * rest)
-                    - now.precision * now.covariance.get(p, c + m);
+        let mut right = room(n_kernels, c * n)?;
+        self.task.pool.chunks_mut(right.data_mut(), c * n, |m, row| {
+            for (p, row) in row.chunks_exact_mut(n).enumerate() {
+                let less = now.precision * now.covariance.get(p, c + m);
+                for (i, value) in row.iter_mut().enumerate() {
+                    let rest = now.decisions.get(i, p) - biases[p];
+                    *value = products[m].get(i, p) / self.noise + now.precision * (weights[m] * rest) - less;
+                }
             }
         });
         drop(products);
-        let means = product(&covariance, &right.transposed(), self.task.pool)?;
+        let means = product(&covariance, &right, self.task.pool)?;
         Ok(Outputs { means, covariance, ln_determinant: -factor.log_determinant() })
     }
 
