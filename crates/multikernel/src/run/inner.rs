@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{
-    AnyState, Calibration, Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task,
+    AnyState, Calibration, Control, Input, Needs, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task,
 };
 use crate::data::{Split, Target, inner_folds};
 use crate::error::{Error, Result};
@@ -125,8 +125,10 @@ impl HeldOut<'_> {
         let inner = Task { labels: &labels, target: &target, groups: groups.as_deref(), ..*task };
         match task.input {
             Input::Stack(stack) => {
-                // Indexing every value through a view takes longer than most methods need to learn from it.
-                let part = stack.view(&split.train)?.compact(task.pool);
+                // Indexing every value through a view takes longer than most methods need to learn from it; not so one that
+                // reads its kernels once.
+                let part = stack.view(&split.train)?;
+                let part = if reads_once(settings) { Ok(part) } else { part.compact(task.pool) };
                 let part = match part {
                     Err(Error::Stopped(_)) => {
                         return Ok(FoldScores { of_settings: vec![], probabilistic: false, stop: self.reason() });
@@ -207,6 +209,11 @@ impl HeldOut<'_> {
     fn reason(&self) -> Stop {
         self.control.stop().unwrap_or(Stop::Cancelled)
     }
+}
+
+/// Whether kernels are read once, by a single model.
+fn reads_once(settings: &[Params]) -> bool {
+    matches!(settings, [one] if one.method().about().needs == Needs::Pass)
 }
 
 /// The share of rows whose first largest score is that of their true class.

@@ -1,5 +1,6 @@
 //! Buffers aligned to cache lines: a vector that straddles two lines costs two accesses.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use crate::linalg::large_pages;
@@ -11,7 +12,7 @@ pub(super) const LINE: usize = 64;
 const SLACK: usize = LINE / 8;
 
 /// A resizable buffer of `f64`, aligned to a cache line.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Buffer {
     values: Vec<f64>,
     /// Numbers before the first line.
@@ -51,6 +52,13 @@ impl Buffer {
             self.skip = skip_to_line(&self.values);
         }
         self.len = len;
+    }
+}
+
+impl fmt::Debug for Buffer {
+    /// Its values alone: where they lie differs from run to run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 
