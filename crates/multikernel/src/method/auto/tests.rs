@@ -150,11 +150,10 @@ fn runs_on_landmarks_are_resumed_to_the_same_bits_for_classes_and_times() {
     let time: Vec<f64> = points.rows().map(|row| (-2.0 * row[0]).exp()).collect();
     let times = Times::new(time, (0..1200).map(|i| i % 5 != 0).collect()).unwrap();
     let times = Dataset::of_times("t", few.samples.clone(), times).unwrap();
-    // Each memory has room for landmarks, and not for the kernel between all rows.
-    for (data, memory, told) in
-        [(&few, 10 << 20, "all 1200 rows with 250 landmarks"), (&times, 10 << 20, "all 1200 rows with 250 landmarks")]
-    {
-        let plan = quick().kernels("linear, gaussian(1)").unwrap();
+    // The memory has room for landmarks, and not for the kernel between all rows.
+    let (memory, told) = (10 << 20, "all 1200 rows with 250 landmarks");
+    for (data, kernels) in [(&few, "linear, gaussian(1)"), (&times, "gaussian(1)")] {
+        let plan = quick().kernels(kernels).unwrap();
         let (whole, total) = stopped(&plan, data, memory, usize::MAX, None);
         let trained = fact(&whole, "kept").unwrap();
         assert!(trained.contains(told), "{trained}");
