@@ -275,7 +275,6 @@ impl Matrix {
     }
 }
 
-/// A vector of zeros, or `None` if there is too little memory.
 /// Length of matrices worth keeping, and of all that are kept: eight of 1,000 rows.
 const MIN_SPARE: usize = 1 << 14;
 const MAX_SPARE: usize = 8 << 20;
@@ -287,6 +286,7 @@ fn spares() -> MutexGuard<'static, Vec<Vec<f64>>> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A vector of zeros, or `None` if there is too little memory.
 fn zeroed(n: usize) -> Option<Vec<f64>> {
     // Reserve first, because a failed vector allocation aborts the program; then let the system zero pages as they are
     // first written, which filling a vector here would prevent.

@@ -38,7 +38,7 @@ params! {
     /// distribution of weights and biases. Nothing is random: the random start of the published program is replaced by
     /// its mean.
     ///
-    /// Cost per iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; P N^3 / 2
+    /// Cost per iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 2 passes over the kernels; P N^3 / 2
     /// once. Memory: 2 P N c + 3 P^2 + 4 N^2 numbers besides the kernels.
     pub struct Bemkl {
         /// most rounds of updates
