@@ -655,7 +655,7 @@ class MKLClassifier(_Classifier):
     proba : bool
         Whether probabilities are learned, by inner folds where the method has none of its own.
     precision : {"f64", "f32"}
-        Of stored kernels.
+        Of stored kernels, and of the combined kernel of an SVM with fixed weights.
     device : {"cpu", "cuda"}
         What trains: the processor alone, or with an NVIDIA GPU beside it for kernels and their factors.
     memory : int, optional

@@ -55,6 +55,7 @@ fn flag(remedy: &Remedy) -> String {
         Remedy::Gram(name) => format!("--gram {name}=FILE"),
         Remedy::GramDiagonal(name) => format!("--gram {name}=FILE,DIAGONAL"),
         Remedy::Memory => "--memory".into(),
+        Remedy::Precision => "--precision f32".into(),
         Remedy::Set(name, value) => format!("--set {name}={value}"),
         Remedy::Probabilities => "--proba".into(),
         Remedy::Scores => "--scores".into(),

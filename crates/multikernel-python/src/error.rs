@@ -34,6 +34,7 @@ fn words(remedy: &Remedy) -> String {
         Remedy::Gram(name) => format!("a stack that has the kernel {name:?}"),
         Remedy::GramDiagonal(name) => format!("the diagonal of {name:?}"),
         Remedy::Memory => "the parameter `memory`".into(),
+        Remedy::Precision => "`precision=\"f32\"`".into(),
         Remedy::Set(name, value) => format!("`{name}={value}`"),
         Remedy::Probabilities => "`proba=True`".into(),
         Remedy::Scores => "`decision_function`".into(),

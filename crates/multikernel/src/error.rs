@@ -94,6 +94,8 @@ pub enum Remedy {
     GramDiagonal(String),
     /// Raise the memory limit.
     Memory,
+    /// Keep kernels in `f32`.
+    Precision,
     /// Set a parameter of the method.
     Set(&'static str, String),
     /// Learn probabilities along with the model.
@@ -125,6 +127,7 @@ impl Remedy {
             Remedy::Gram(name()),
             Remedy::GramDiagonal(name()),
             Remedy::Memory,
+            Remedy::Precision,
             Remedy::Set("c", "1".into()),
             Remedy::Probabilities,
             Remedy::Scores,
@@ -163,6 +166,7 @@ impl fmt::Display for Remedy {
             Remedy::Gram(_) => "Samples::with_grams".into(),
             Remedy::GramDiagonal(_) => "Gram::cross".into(),
             Remedy::Memory => return f.write_str("the memory limit"),
+            Remedy::Precision => "Precision::F32".into(),
             Remedy::Set(name, value) => format!("Plan::set({name:?}, {value:?})"),
             Remedy::Probabilities => "Plan::proba".into(),
             Remedy::Scores => "Model::predict".into(),
@@ -457,10 +461,11 @@ mod tests {
             Remedy::Gram(_) => 12,
             Remedy::GramDiagonal(_) => 13,
             Remedy::Memory => 14,
-            Remedy::Set(..) => 15,
-            Remedy::Probabilities => 16,
-            Remedy::Scores => 17,
-            Remedy::Resume => 18,
+            Remedy::Precision => 15,
+            Remedy::Set(..) => 16,
+            Remedy::Probabilities => 17,
+            Remedy::Scores => 18,
+            Remedy::Resume => 19,
         }
     }
 

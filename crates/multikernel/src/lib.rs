@@ -109,6 +109,6 @@ pub mod testing;
 
 pub use device::Device;
 pub use error::{Error, Message, Place, Remedy, Result};
-pub use linalg::{Matrix, SharedValues};
+pub use linalg::{Matrix, Matrix32, SharedValues};
 pub use plan::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;

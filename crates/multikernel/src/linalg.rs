@@ -287,11 +287,11 @@ fn spares() -> MutexGuard<'static, Vec<Vec<f64>>> {
 }
 
 /// A vector of zeros, or `None` if there is too little memory.
-fn zeroed(n: usize) -> Option<Vec<f64>> {
+fn zeroed<T: Real>(n: usize) -> Option<Vec<T>> {
     // Reserve first, because a failed vector allocation aborts the program; then let the system zero pages as they are
     // first written, which filling a vector here would prevent.
-    Vec::<f64>::new().try_reserve_exact(n).ok()?;
-    let mut values = vec![0.0; n];
+    Vec::<T>::new().try_reserve_exact(n).ok()?;
+    let mut values = vec![T::default(); n];
     large_pages(&mut values);
     Some(values)
 }
@@ -315,29 +315,84 @@ pub(crate) fn large_pages<T>(values: &mut [T]) {
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) fn large_pages<T>(_: &mut [T]) {}
 
-/// One matrix written piece by piece from several threads.
-pub(crate) struct Pieces<'a> {
-    data: *mut f64,
+/// A dense row-major `f32` matrix: half the memory of a [`Matrix`], for a kernel between tens of thousands of points.
+///
+/// ```
+/// use multikernel::{Matrix, Matrix32};
+/// let m = Matrix32::of(&Matrix::from_vec(1, 2, vec![0.5, 1.0 + 1e-9])?);
+/// assert_eq!((m.get(0, 0), m.row(0)[1]), (0.5, 1.0));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix32 {
     n_rows: usize,
     n_cols: usize,
-    matrix: std::marker::PhantomData<&'a mut Matrix>,
+    data: Vec<f32>,
+}
+
+impl Matrix32 {
+    /// The values of a matrix, rounded.
+    pub fn of(matrix: &Matrix) -> Matrix32 {
+        let data = matrix.data().iter().map(|&value| value as f32).collect();
+        Matrix32 { n_rows: matrix.n_rows, n_cols: matrix.n_cols, data }
+    }
+
+    /// A matrix of zeros, or `None` if there is too little memory.
+    pub(crate) fn try_zeros(n_rows: usize, n_cols: usize) -> Option<Self> {
+        Some(Matrix32 { n_rows, n_cols, data: zeroed(n_rows.checked_mul(n_cols)?)? })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Row `i` as a slice.
+    pub fn row(&self, i: usize) -> &[f32] {
+        &self.data[i * self.n_cols..][..self.n_cols]
+    }
+
+    /// The value at row `i`, column `j`.
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        f64::from(self.row(i)[j])
+    }
+
+    /// All values, row by row.
+    pub(crate) fn data_mut(&mut self) -> &mut [f32] {
+        &mut self.data
+    }
+}
+
+/// One matrix written piece by piece from several threads.
+pub(crate) struct Pieces<'a, T = f64> {
+    data: *mut T,
+    n_rows: usize,
+    n_cols: usize,
+    matrix: std::marker::PhantomData<&'a mut [T]>,
 }
 
 // SAFETY: it is an exclusively borrowed matrix, which may be sent; the caller of `piece` promises that pieces do not
 // overlap.
-unsafe impl Send for Pieces<'_> {}
+unsafe impl<T: Send> Send for Pieces<'_, T> {}
 // SAFETY: as above.
-unsafe impl Sync for Pieces<'_> {}
+unsafe impl<T: Send> Sync for Pieces<'_, T> {}
+
+impl<'a> Pieces<'a, f32> {
+    pub(crate) fn of(matrix: &'a mut Matrix32) -> Self {
+        let (n_rows, n_cols) = (matrix.n_rows, matrix.n_cols);
+        Pieces { data: matrix.data.as_mut_ptr(), n_rows, n_cols, matrix: std::marker::PhantomData }
+    }
+}
 
 impl<'a> Pieces<'a> {
     pub(crate) fn new(matrix: &'a mut Matrix) -> Self {
         let (n_rows, n_cols) = (matrix.n_rows, matrix.n_cols);
         Pieces { data: matrix.data.own().as_mut_ptr(), n_rows, n_cols, matrix: std::marker::PhantomData }
-    }
-
-    /// Number of rows of the matrix.
-    pub(crate) fn n_rows(&self) -> usize {
-        self.n_rows
     }
 
     /// Writes the transpose of a square, whose rows are `stride` numbers apart in `from`, to (row, col).
@@ -349,13 +404,20 @@ impl<'a> Pieces<'a> {
         // SAFETY: inside the slice and the matrix, checked above, and not shared, promised by the caller.
         unsafe { transpose_raw(from.as_ptr(), stride, self.data.add(row * self.n_cols + col), self.n_cols) };
     }
+}
+
+impl<T> Pieces<'_, T> {
+    /// Number of rows of the matrix.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
 
     /// Some columns of a row.
     ///
     /// # Safety
     /// No two pieces that exist at the same time may overlap.
     #[allow(clippy::mut_from_ref)]
-    pub(crate) unsafe fn piece(&self, row: usize, cols: std::ops::Range<usize>) -> &mut [f64] {
+    pub(crate) unsafe fn piece(&self, row: usize, cols: std::ops::Range<usize>) -> &mut [T] {
         assert!(row < self.n_rows && cols.start <= cols.end && cols.end <= self.n_cols);
         // SAFETY: inside the matrix, checked above, and not shared, promised by the caller.
         unsafe { std::slice::from_raw_parts_mut(self.data.add(row * self.n_cols + cols.start), cols.len()) }

@@ -11,7 +11,7 @@ pub enum Precision {
     F64,
     /// Four bytes a value: half the memory and up to twice the speed, for an error of up to 2e-7 in every unit-diagonal
     /// kernel value. Squared distances and inner products are still `f64`; only the kernel values computed from them
-    /// are not.
+    /// are not, nor is the combined kernel of methods with fixed weights: 30,000 rows take 3.6 GB.
     F32,
 }
 

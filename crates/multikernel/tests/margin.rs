@@ -30,7 +30,7 @@ fn objective(data: &Dataset, weights: &[f64], c: f64) -> f64 {
     let gram = stack.combine(&column, &pool).unwrap().remove(0);
     let rows: Vec<usize> = (0..data.samples.n_samples()).collect();
     let positive: Vec<bool> = data.labels.codes().iter().map(|&code| code == 0).collect();
-    let problem = smo::Problem { gram: &gram, rows: &rows, positive: &positive, upper: &vec![c; rows.len()] };
+    let problem = smo::Problem { gram: (&gram).into(), rows: &rows, positive: &positive, upper: &vec![c; rows.len()] };
     let options = smo::Options { tolerance: 1e-6, ..Default::default() };
     -smo::solve(&problem, &options, None, &|| false).unwrap().unwrap().objective
 }

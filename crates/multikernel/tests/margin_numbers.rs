@@ -59,7 +59,8 @@ fn objective((kernels, y): &(Vec<Matrix>, Matrix), weights: &[f64], c: f64) -> (
     let (mut sum, mut slopes) = (0.0, vec![0.0; kernels.len()]);
     for t in 0..y.n_cols() {
         let (values, upper) = (y.column(t), vec![c; n]);
-        let problem = smo::Regression { gram: &gram, rows: &rows, values: &values, upper: &upper, epsilon: 0.1 };
+        let problem =
+            smo::Regression { gram: (&gram).into(), rows: &rows, values: &values, upper: &upper, epsilon: 0.1 };
         let solution = smo::solve_regression(&problem, &options, None, &|| false).unwrap().unwrap();
         sum -= solution.objective;
         for (slope, kernel) in slopes.iter_mut().zip(kernels) {

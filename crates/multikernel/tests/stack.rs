@@ -7,7 +7,7 @@ use multikernel::data::{Features, Gram, Presence, View};
 use multikernel::dist::Rng;
 use multikernel::kernel::{Kernel, KernelBank};
 use multikernel::stack::{Points, Precision, Stack, StackOptions, Storage, Symmetric};
-use multikernel::{Error, Matrix, Pool};
+use multikernel::{Error, Matrix, Matrix32, Pool};
 
 const BANK: [&str; 7] = [
     "gaussian(0.7)",
@@ -75,6 +75,30 @@ fn several_columns_have_the_bits_of_one_at_a_time() {
             }
         }
     }
+}
+
+/// In every precision, stored or not, of a square and of what new points have in common with others, of a view and of some kernels.
+#[test]
+fn combined_kernel_in_f32_is_the_one_in_f64_rounded() {
+    let pool = Pool::new(2).unwrap();
+    let (points, new) = (random(90, 5, 2), random(37, 5, 4));
+    for (precision, storage) in
+        [(Precision::F64, Storage::Packed), (Precision::F32, Storage::Packed), (Precision::F32, Storage::Tiled)]
+    {
+        let options = StackOptions { precision, storage, ..StackOptions::new(&pool) };
+        let square = Stack::train(&points, &everything(), &options).unwrap();
+        let cross = Stack::cross(&new, &points, &everything(), square.centring(), &options).unwrap();
+        let (some, few): (Vec<usize>, Vec<usize>) = ((3..80).step_by(2).collect(), vec![4, 0, 9]);
+        let views = [square.clone(), cross, square.view(&some).unwrap(), square.pick(&few).unwrap()];
+        for (which, stack) in views.iter().enumerate() {
+            let weights = random(stack.n_kernels(), 1, 3);
+            let wide = stack.combine(&weights, &pool).unwrap().remove(0);
+            let narrow = stack.combine_f32(weights.data(), &pool).unwrap();
+            assert!(narrow == Matrix32::of(&wide), "{precision:?} {storage:?} {which}");
+        }
+    }
+    let error = train(&points, &pool).combine_f32(&[1.0], &pool).unwrap_err().to_string();
+    assert!(error.starts_with("combine_f32: weights"), "{error}");
 }
 
 /// The kernels by their formulas, from the two points alone.

@@ -4,6 +4,7 @@ use multikernel::data::{Dataset, Labels, Samples, bundled};
 use multikernel::dist::Rng;
 use multikernel::plan::Session;
 use multikernel::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
+use multikernel::stack::Precision;
 use multikernel::{Matrix, Model, Plan, Pool};
 
 /// Labels that no function of the rows explains: the solver needs many iterations.
@@ -169,4 +170,26 @@ fn run_out_of_time_before_the_first_step_makes_no_model() {
     let message =
         Plan::new("average").unwrap().train_in(&bundled("wdbc").unwrap(), &mut session).unwrap_err().to_string();
     assert!(message.contains("before anything was learned; no model was made"), "{message}");
+}
+
+/// Twice as many rows fit: the combined kernel is the one matrix of their number. What is predicted is the same but on the edge.
+#[test]
+fn combined_kernel_in_f32_takes_half_the_memory_and_predicts_the_same() {
+    let (data, pool) = (bundled("sonar").unwrap(), Pool::new(2).unwrap());
+    let n = data.samples.n_samples() as u64;
+    let train = |precision: Precision, memory: Option<u64>| {
+        let (plan, mut silent) = (Plan::new("average").unwrap().precision(precision), Silent);
+        let mut session = Session::new(&pool, &mut silent);
+        session.memory = memory;
+        plan.train_in(&data, &mut session)
+    };
+    let tight = Some(7 * n * n);
+    let error = train(Precision::F64, tight).unwrap_err().to_string();
+    assert!(error.contains("needs") && error.contains("use `Precision::F32`, fewer rows, or raise"), "{error}");
+    let [wide, narrow] = [(Precision::F64, None), (Precision::F32, tight)].map(|(p, m)| train(p, m).unwrap());
+    let scores = |model: &Model| model.predict_in(&data.samples, &pool).unwrap().scores;
+    for (wide, narrow) in scores(&wide).data().iter().zip(scores(&narrow).data()) {
+        // The solver stops at a violation of 1e-3 in either case.
+        assert!((wide - narrow).abs() < 2e-3, "{wide} {narrow}");
+    }
 }

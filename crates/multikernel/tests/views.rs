@@ -109,7 +109,7 @@ fn brute_shares(set: &Dataset, model: &Model) -> Vec<f64> {
             let members: Vec<usize> = (0..n).filter(|&i| [first, second].contains(&codes[i])).collect();
             let positive: Vec<bool> = members.iter().map(|&i| codes[i] == first).collect();
             let upper = vec![10.0; members.len()];
-            let problem = smo::Problem { gram: &sum, rows: &members, positive: &positive, upper: &upper };
+            let problem = smo::Problem { gram: (&sum).into(), rows: &members, positive: &positive, upper: &upper };
             let options = smo::Options { tolerance: 1e-10, max_iter: 1_000_000, ..Default::default() };
             let solution = smo::solve(&problem, &options, None, &|| false).unwrap().unwrap();
             let coef = |k: usize| if positive[k] { solution.alpha[k] } else { -solution.alpha[k] };

@@ -86,6 +86,13 @@ fn check(here: &Stack, pool: &Pool, there: &Stack, device: &Pool, close: f64) {
     for (a, b) in there.combine(&weights, device).unwrap().iter().zip(here.combine(&weights, pool).unwrap()) {
         assert_close(a.data(), b.data(), close, "combine");
     }
+    let column = weights.column(0);
+    let rounded = [there.combine_f32(&column, device), here.combine_f32(&column, pool)].map(|found| found.unwrap());
+    for i in 0..n {
+        let [found, expected] =
+            [0, 1].map(|k| rounded[k].row(i).iter().map(|&value| value.into()).collect::<Vec<f64>>());
+        assert_close(&found, &expected, close.max(1.2e-7), "combine_f32");
+    }
     let vectors = numbers(width, 3, 4);
     for (a, b) in there.apply(&vectors, device).unwrap().iter().zip(here.apply(&vectors, pool).unwrap()) {
         assert_close(a.data(), b.data(), close, "apply");

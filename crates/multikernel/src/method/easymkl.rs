@@ -118,7 +118,7 @@ fn nearest(
     // Never active for positive semi-definite kernels: q is at least lambda |gamma|^2, and gamma at most 1.
     let bound = 4.0 / (lambda * (1.0 / n_positive.max(1.0) + 1.0 / n_negative.max(1.0)));
     let (rows, upper): (Vec<usize>, Vec<f64>) = (0..positive.len()).map(|i| (i, bound)).unzip();
-    let problem = smo::Problem { gram, rows: &rows, positive, upper: &upper };
+    let problem = smo::Problem { gram: gram.into(), rows: &rows, positive, upper: &upper };
     let options = smo::Options { tolerance: TOLERANCE, max_iter: SLICE, ..Default::default() };
     let start = (!start.is_empty()).then_some(start);
     smo::solve(&problem, &options, start, &|| control.stop().is_some())

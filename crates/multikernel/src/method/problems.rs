@@ -117,7 +117,7 @@ impl Problems {
     pub(super) fn solve(
         &self,
         which: &[usize],
-        gram: &Matrix,
+        gram: smo::Gram<'_>,
         alpha: &[f64],
         options: &smo::Options,
         task: &Task<'_>,
@@ -126,6 +126,9 @@ impl Problems {
         let stop = || control.stop().is_some();
         if let Asked::Numbers { columns, cost: Cost { loss: Loss::Squared, .. }, .. } = &self.asked {
             let columns: Vec<&[f64]> = which.iter().map(|&p| columns[p].as_slice()).collect();
+            let smo::Gram::F64(gram) = gram else {
+                return Err(Error::input("squared loss needs a combined kernel in f64"));
+            };
             return least_squares(gram, &columns, &self.upper, task, &stop);
         }
         let solved = task.pool.map(which.len(), |k| {

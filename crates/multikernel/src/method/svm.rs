@@ -5,9 +5,10 @@ use super::machine::SvmModel;
 use super::problems::Problems;
 use super::svc::{EndsInSvc, Svc, svc_params};
 use crate::data::TargetKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::file::{Cache, codes, record};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Matrix32};
+use crate::precision::Precision;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, Setting, Task, Value};
 use crate::solve::smo;
 
@@ -112,7 +113,38 @@ record! {
         gap: Vec<f64>,
         n_iter: Vec<u64>,
         status: Vec<Status>,
-        gram: Cache<Matrix>,
+        gram: Cache<Combined>,
+    }
+}
+
+/// The combined kernel, in the precision of the stack.
+#[derive(Clone, Debug)]
+enum Combined {
+    F64(Matrix),
+    F32(Matrix32),
+}
+
+impl Combined {
+    fn new(weights: &[f64], task: &Task<'_>) -> Result<Combined> {
+        let stack = task.stack()?;
+        if stack.precision() == Precision::F32 {
+            return stack.combine_f32(weights, task.pool).map(Combined::F32);
+        }
+        let column = Matrix::from_vec(weights.len(), 1, weights.to_vec())?;
+        match stack.combine(&column, task.pool) {
+            Err(Error::Memory { what, need, limit, .. }) if need / 2 <= limit => {
+                let help = message!["use ", Remedy::Precision, ", fewer rows, or raise ", Remedy::Memory];
+                Err(Error::Memory { what, need, limit, help })
+            }
+            sums => Ok(Combined::F64(sums?.remove(0))),
+        }
+    }
+
+    fn gram(&self) -> smo::Gram<'_> {
+        match self {
+            Combined::F64(sum) => sum.into(),
+            Combined::F32(sum) => sum.into(),
+        }
     }
 }
 
@@ -166,10 +198,7 @@ impl SvmState {
     /// Advances the first open problems by one slice each, in parallel.
     pub(super) fn advance(&mut self, task: &Task<'_>, svc: &Svc, control: &Control) -> Result<Progress> {
         let problems = Problems::new(task, svc)?;
-        let gram = self.gram.get_or_make(|| {
-            let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
-            Ok(task.stack()?.combine(&weights, task.pool)?.remove(0))
-        })?;
+        let gram = self.gram.get_or_make(|| Combined::new(&self.weights, task))?.gram();
         let open: Vec<usize> =
             (0..problems.len()).filter(|&p| self.status[p] == Status::Open).take(SIDE_BY_SIDE).collect();
         let options = smo::Options { tolerance: svc.tol, max_iter: SLICE, ..Default::default() };

@@ -27,9 +27,10 @@
 
 use super::leap::{self, Face};
 use super::pass::{self, Peak, Width, larger, smaller};
+pub use super::rows::Gram;
 use super::rows::GramRows;
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, axpy};
+use crate::linalg::axpy;
 
 /// Iterations between two checks for cancellation and for non-finite numbers.
 const POLL: u64 = 256;
@@ -51,7 +52,7 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// The whole Gram matrix, symmetric (not checked), `n x n`.
-    pub gram: &'a Matrix,
+    pub gram: Gram<'a>,
     /// The rows (and columns) of `gram` in the problem, in any order.
     pub rows: &'a [usize],
     /// For each row of the view: true for the class `y = +1`.
@@ -66,7 +67,7 @@ pub struct Problem<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Regression<'a> {
     /// The whole Gram matrix, symmetric (not checked), `n x n`.
-    pub gram: &'a Matrix,
+    pub gram: Gram<'a>,
     /// The rows (and columns) of `gram` in the problem, in any order.
     pub rows: &'a [usize],
     /// For each row of the view: its number y.
@@ -139,7 +140,7 @@ pub struct SmoSolution {
 /// // Points -1, 0, 2 on the line with the linear kernel; the last two are positive.
 /// let x = [-1.0, 0.0, 2.0];
 /// let gram = Matrix::from_fn(3, 3, |i, j| x[i] * x[j]);
-/// let problem = Problem { gram: &gram, rows: &[0, 1, 2], positive: &[false, true, true], upper: &[10.0; 3] };
+/// let problem = Problem { gram: (&gram).into(), rows: &[0, 1, 2], positive: &[false, true, true], upper: &[10.0; 3] };
 /// let solution = solve(&problem, &Options::default(), None, &|| false)?.expect("not cancelled");
 /// // The margin lies between -1 and 0: f(x) = 2 x + 1.
 /// assert!(solution.converged);
@@ -178,7 +179,7 @@ pub fn solve(
 /// let x = [0.0, 1.0, 2.0];
 /// let gram = Matrix::from_fn(3, 3, |i, j| x[i] * x[j]);
 /// let values = [0.0, 2.0, 4.0];
-/// let problem = Regression { gram: &gram, rows: &[0, 1, 2], values: &values, upper: &[10.0; 3], epsilon: 0.1 };
+/// let problem = Regression { gram: (&gram).into(), rows: &[0, 1, 2], values: &values, upper: &[10.0; 3], epsilon: 0.1 };
 /// let solution = solve_regression(&problem, &Options::default(), None, &|| false)?.expect("not cancelled");
 /// // The flattest line within 0.1 of all three: f(x) = 1.9 x + 0.1.
 /// let slope: f64 = solution.alpha.iter().zip(x).map(|(b, x)| b * x).sum();
@@ -207,7 +208,7 @@ pub fn solve_regression(
 /// What both problems are to the solver: `min 1/2 b'Kb - aim'b + epsilon sum |b|`, each `b` within its bounds, which
 /// hold 0.
 struct Dual<'a> {
-    gram: &'a Matrix,
+    gram: Gram<'a>,
     rows: &'a [usize],
     aim: Vec<f64>,
     bounds: Vec<(f64, f64)>,
@@ -251,12 +252,12 @@ fn descended(
 }
 
 /// Rejects inconsistent input; `given` is what a row has besides its bound.
-fn check(gram: &Matrix, rows: &[usize], given: (&str, usize), upper: &[f64], options: &Options) -> Result<()> {
-    if gram.n_rows() != gram.n_cols() {
+fn check(gram: Gram<'_>, rows: &[usize], given: (&str, usize), upper: &[f64], options: &Options) -> Result<()> {
+    let (n_rows, n_cols) = gram.shape();
+    if n_rows != n_cols {
         return Err(Error::input(format!(
             "gram must be square, got {} x {}; give one row and one column per sample",
-            gram.n_rows(),
-            gram.n_cols()
+            n_rows, n_cols
         )));
     }
     for (what, len) in [given, ("upper", upper.len())] {
@@ -264,10 +265,10 @@ fn check(gram: &Matrix, rows: &[usize], given: (&str, usize), upper: &[f64], opt
             return Err(Error::input(format!("{what} needs one value for each of the {} rows, got {len}", rows.len())));
         }
     }
-    if let Some(row) = rows.iter().find(|&&row| row >= gram.n_rows()) {
+    if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
         return Err(Error::input(format!(
             "rows: found row {row}, but gram has {} rows; use rows counted from 0",
-            gram.n_rows()
+            n_rows
         )));
     }
     if let Some((i, bound)) = upper.iter().enumerate().find(|(_, u)| !u.is_finite() || **u < 0.0) {
@@ -698,6 +699,7 @@ mod tests {
 
     use super::*;
     use crate::dist::Rng;
+    use crate::linalg::Matrix;
 
     /// A problem that owns its parts.
     #[derive(Clone, Debug)]
@@ -710,7 +712,7 @@ mod tests {
 
     impl Owned {
         fn view(&self) -> Problem<'_> {
-            Problem { gram: &self.gram, rows: &self.rows, positive: &self.positive, upper: &self.upper }
+            Problem { gram: (&self.gram).into(), rows: &self.rows, positive: &self.positive, upper: &self.upper }
         }
 
         fn solve(&self, options: &Options) -> SmoSolution {

@@ -15,7 +15,7 @@ use super::{cost, sparse};
 use crate::error::{Error, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
-use crate::linalg::{Matrix, large_pages};
+use crate::linalg::{Matrix, Matrix32, large_pages};
 use crate::pool::{Pool, Spare, keep};
 use crate::precision::Precision;
 use crate::simd::{Real, SimdElement, UninitPart, UninitVec, skip_to_line};
@@ -417,23 +417,29 @@ impl Core {
 
     /// Zero matrices for the result of an operation, or an error before anything is allocated.
     pub(super) fn matrices(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
-        self.matrices_by(Matrix::try_zeros, what, n, n_rows, n_cols)
+        self.matrices_by((Matrix::try_zeros, f64::BYTES), what, n, n_rows, n_cols)
     }
 
     /// The same with unspecified numbers, for callers that write them all.
     pub(super) fn unspecified(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
-        self.matrices_by(Matrix::unspecified, what, n, n_rows, n_cols)
+        self.matrices_by((Matrix::unspecified, f64::BYTES), what, n, n_rows, n_cols)
     }
 
-    fn matrices_by(
+    /// A matrix of zeros for a combined kernel, or an error before it is allocated.
+    pub(super) fn narrow(&self, n_rows: usize, n_cols: usize) -> Result<Matrix32> {
+        let what = format!("the combined kernel of {n_rows} x {n_cols} points in f32");
+        Ok(self.matrices_by((Matrix32::try_zeros, f32::BYTES), &what, 1, n_rows, n_cols)?.remove(0))
+    }
+
+    fn matrices_by<M>(
         &self,
-        make: fn(usize, usize) -> Option<Matrix>,
+        (make, bytes): (fn(usize, usize) -> Option<M>, usize),
         what: &str,
         n: usize,
         n_rows: usize,
         n_cols: usize,
-    ) -> Result<Vec<Matrix>> {
-        let each = (n_rows as u64).saturating_mul(n_cols as u64).saturating_mul(8);
+    ) -> Result<Vec<M>> {
+        let each = (n_rows as u64).saturating_mul(n_cols as u64).saturating_mul(bytes as u64);
         let need = each.saturating_mul(n as u64);
         let held = if matches!(self.store, Store::Nowhere) { 0 } else { self.stored_bytes() };
         let refuse = |limit: u64| Error::Memory {

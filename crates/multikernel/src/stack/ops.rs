@@ -11,9 +11,9 @@ use super::profile::{Moments, Profile};
 use super::source::{Scratch, Source, TileValues};
 use super::view::{Stack, check};
 use super::watch::Watch;
-use super::write::{StripWriter, write};
+use super::write::{StripWriter, Written, write};
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, Pieces};
+use crate::linalg::{Matrix, Matrix32, Pieces};
 use crate::pool::Pool;
 use crate::precision::Precision;
 use crate::simd::{
@@ -46,6 +46,17 @@ impl Stack {
     pub fn combine(&self, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
         check("combine: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
         self.mix(&self.mixture(weights, pool)?, pool)
+    }
+
+    /// [`Stack::combine`] with one weight per kernel, rounded to `f32`: half the memory, and an error of up to 6e-8 of each
+    /// value. Cost: one pass over the kernels with a non-zero weight.
+    pub fn combine_f32(&self, weights: &[f64], pool: &Pool) -> Result<Matrix32> {
+        check("combine_f32: weights", "rows (one per kernel)", weights.len(), self.n_kernels())?;
+        let mixture = self.mixture(&Matrix::from_vec(weights.len(), 1, weights.to_vec())?, pool)?;
+        if let Some(there) = self.there(pool) {
+            return there.mix_f32(&mixture);
+        }
+        in_precision!(self, mix_f32(self, &mixture, pool))
     }
 
     /// `<K_m, M_c>` for all kernels m (rows) and matrices c (columns): the gradient for all kernels at once. One pass
@@ -155,16 +166,37 @@ fn add_slots_to_each<T: SimdElement>(columns: &[&[(usize, f64)]], held: &TileVal
 }
 
 pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> Result<Vec<Matrix>> {
-    let (layout, cut) = (&stack.core.layout, stack.cut());
-    let (columns, batch_mask): (Vec<&Recipe>, _) = (mixture.columns.iter().collect(), &mixture.batch_mask);
-    let what = match columns.len() {
+    let cut = stack.cut();
+    let what = match mixture.n_columns() {
         1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
         n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
     };
-    let mut sums = stack.core.unspecified(&what, columns.len(), cut.n_rows, cut.n_cols)?;
+    let mut sums = stack.core.unspecified(&what, mixture.n_columns(), cut.n_rows, cut.n_cols)?;
+    let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
+    mix_into::<T, f64>(stack, mixture, &pieces, pool)?;
+    drop(pieces);
+    Ok(sums)
+}
+
+/// The first matrix of a mixture.
+fn mix_f32<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> Result<Matrix32> {
+    let cut = stack.cut();
+    let mut sum = stack.core.narrow(cut.n_rows, cut.n_cols)?;
+    mix_into::<T, f32>(stack, mixture, &[Pieces::of(&mut sum)], pool)?;
+    Ok(sum)
+}
+
+/// Writes the matrices of a mixture, one to each of `pieces`.
+fn mix_into<T: Element, U: Written>(
+    stack: &Stack,
+    mixture: &Mixture,
+    pieces: &[Pieces<'_, U>],
+    pool: &Pool,
+) -> Result<()> {
+    let (layout, cut) = (&stack.core.layout, stack.cut());
+    let (columns, batch_mask): (Vec<&Recipe>, _) = (mixture.columns.iter().collect(), &mixture.batch_mask);
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, batch_mask, Some(pool)).reading(&mixture.slot_mask);
-    let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.watch();
     pool.each(cut.strips(), |strip| {
         let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
@@ -186,9 +218,7 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
             writers.iter_mut().for_each(|writer| writer.finish(cols.clone()));
         }
     });
-    let result = watch.result(());
-    drop(pieces);
-    result.map(|()| sums)
+    watch.result(())
 }
 
 /// Adds what each column needs from the available values. `radial` handles a group treated as one function; it is given

@@ -15,7 +15,7 @@ use crate::device::{Bank, Device, DeviceCopy, Engine, Function, Group, Held, Qua
 use crate::error::{Error, Result};
 use crate::kernel::family::{clinical, linear, polynomial, rational_quadratic, sigmoid};
 use crate::kernel::{Base, Kernel};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Matrix32};
 use crate::pool::Pool;
 use crate::simd::Real;
 
@@ -217,6 +217,9 @@ impl Stack {
     }
 }
 
+/// Bytes of a piece of a matrix that is rounded to `f32` when it comes back: it is here in `f64` meanwhile.
+const NARROW_PIECE_BYTES: u64 = 64 << 20;
+
 impl There<'_> {
     fn go_on(&self) -> Result<()> {
         let watch = self.stack.watch();
@@ -226,9 +229,19 @@ impl There<'_> {
 
     /// Calls `f` with the weighted sum of the kernels, as many rows at a time as the device has room for. The pieces
     /// follow from the memory of the card alone, and no sum goes over rows.
-    fn each_piece(&self, weights: &Weights<'_>, mut f: impl FnMut(Range<usize>, &Held) -> Result<()>) -> Result<()> {
+    fn each_piece(&self, weights: &Weights<'_>, f: impl FnMut(Range<usize>, &Held) -> Result<()>) -> Result<()> {
+        self.each_piece_of(self.engine.piece()?, weights, f)
+    }
+
+    /// The same in pieces of at most so many bytes.
+    fn each_piece_of(
+        &self,
+        bytes: u64,
+        weights: &Weights<'_>,
+        mut f: impl FnMut(Range<usize>, &Held) -> Result<()>,
+    ) -> Result<()> {
         let row = (self.bank.precision.bytes() * self.bank.n_cols).max(1) as u64;
-        let step = (self.engine.piece()? / row).max(1) as usize;
+        let step = (bytes / row).max(1) as usize;
         for first in (0..self.bank.n_rows).step_by(step) {
             self.go_on()?;
             let rows = first..(first + step).min(self.bank.n_rows);
@@ -261,6 +274,22 @@ impl There<'_> {
             })?;
         }
         Ok(sums)
+    }
+
+    /// [`Stack::combine_f32`].
+    pub(super) fn mix_f32(&self, mixture: &Mixture) -> Result<Matrix32> {
+        let (n_rows, n_cols) = (self.bank.n_rows, self.bank.n_cols);
+        let mut sum = self.stack.core.narrow(n_rows, n_cols)?;
+        let (mut wide, column) = (vec![], mixture.weights.column(0));
+        let bytes = self.engine.piece()?.min(NARROW_PIECE_BYTES);
+        self.each_piece_of(bytes, &self.weights(mixture, 0, &column), |rows, piece| {
+            wide.resize(rows.len() * n_cols, 0.0);
+            self.engine.fetch(piece, &mut wide)?;
+            let out = &mut sum.data_mut()[rows.start * n_cols..rows.end * n_cols];
+            out.iter_mut().zip(&wide).for_each(|(out, &value)| *out = value as f32);
+            Ok(())
+        })?;
+        Ok(sum)
     }
 
     /// [`Stack::decide`].

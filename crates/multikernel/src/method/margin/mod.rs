@@ -124,7 +124,7 @@ impl<'a> Objective<'a> {
     /// The SVMs on a combined kernel, warm-started from other dual variables; without slopes.
     fn solve(&self, weights: Vec<f64>, gram: &Matrix, start: &[f64]) -> Result<Point> {
         let options = smo::Options { tolerance: self.tolerance, ..Default::default() };
-        let solved = self.problems.solve(&self.trainable, gram, start, &options, self.task, self.control)?;
+        let solved = self.problems.solve(&self.trainable, gram.into(), start, &options, self.task, self.control)?;
         let solved = solved.ok_or_else(|| Error::Stopped("stopped while an SVM was solved".into()))?;
         let n = self.problems.len();
         let mut point = Point {

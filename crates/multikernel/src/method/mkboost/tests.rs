@@ -193,7 +193,7 @@ fn svm_on_unique_rows_is_the_one_on_repeated_rows() {
                 assert!(weak.converged);
                 let positive: Vec<bool> = repeated.iter().map(|&i| pair.positive[i]).collect();
                 let upper = vec![c; repeated.len()];
-                let problem = smo::Problem { gram, rows: &repeated, positive: &positive, upper: &upper };
+                let problem = smo::Problem { gram: gram.into(), rows: &repeated, positive: &positive, upper: &upper };
                 let options = smo::Options { tolerance: 1e-11, ..Default::default() };
                 let solution = smo::solve(&problem, &options, None, &|| false).unwrap().unwrap();
                 for (i, decision) in decisions.iter().enumerate() {

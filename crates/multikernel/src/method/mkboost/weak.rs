@@ -138,7 +138,8 @@ impl Trial {
         gram: &Matrix,
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Weak>> {
-        let problem = smo::Problem { gram, rows: &self.order, positive: &self.positive, upper: &self.upper };
+        let problem =
+            smo::Problem { gram: gram.into(), rows: &self.order, positive: &self.positive, upper: &self.upper };
         let start = self.start(gram);
         let solved = smo::solve(&problem, &self.options, start.as_deref(), cancelled)
             .map_err(|error| Error::input(format!("kernel {kernel} of the bank, counted from 0: {error}")))?;

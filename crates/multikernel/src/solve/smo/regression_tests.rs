@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dist::Rng;
+use crate::linalg::Matrix;
 
 /// A regression that owns its parts.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ struct Owned {
 impl Owned {
     fn view(&self) -> Regression<'_> {
         let Owned { gram, rows, values, upper, epsilon } = self;
-        Regression { gram, rows, values, upper, epsilon: *epsilon }
+        Regression { gram: gram.into(), rows, values, upper, epsilon: *epsilon }
     }
 
     fn solve(&self, options: &Options) -> SmoSolution {
@@ -77,7 +78,8 @@ impl Owned {
         let (below, above) =
             (self.values.iter().map(|y| y - self.epsilon), self.values.iter().map(|y| y + self.epsilon));
         let bounds = self.upper.iter().map(|&u| (0.0, u)).chain(self.upper.iter().map(|&u| (-u, 0.0))).collect();
-        let dual = Dual { gram: &self.gram, rows: &rows, aim: below.chain(above).collect(), bounds, epsilon: 0.0 };
+        let dual =
+            Dual { gram: (&self.gram).into(), rows: &rows, aim: below.chain(above).collect(), bounds, epsilon: 0.0 };
         let mut solution = descended(&dual, vec![0.0; 2 * n], &tight(), &|| false).unwrap().unwrap();
         solution.alpha = (0..n).map(|i| solution.alpha[i] + solution.alpha[i + n]).collect();
         solution
