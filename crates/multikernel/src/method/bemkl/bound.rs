@@ -23,9 +23,16 @@ impl Bound<'_> {
 
     /// Outputs given sample weights.
     fn outputs(&self) -> f64 {
-        let Outputs { means, covariance, ln_determinant } = self.outputs;
+        let Outputs { means, ln_determinant, .. } = self.outputs;
         let (n_kernels, rows) = (means.n_rows() as f64, means.n_cols() as f64);
         let entropy = 0.5 * rows * (n_kernels + ln_determinant - n_kernels * ln(self.noise));
+        entropy - 0.5 * self.misfit()
+    }
+
+    /// `E|g - K a|^2` over the noise, summed over kernels, rows and problems.
+    pub(super) fn misfit(&self) -> f64 {
+        let Outputs { means, covariance, .. } = self.outputs;
+        let rows = means.n_cols() as f64;
         let trace: f64 = (0..means.n_rows()).map(|m| covariance.get(m, m)).sum();
         let size = dot(means.data(), means.data()) + rows * trace;
         // E|K a|^2 - 2 g'K a; the variance of the sample weights enters as a trace, which their precision simplifies.
@@ -34,7 +41,7 @@ impl Bound<'_> {
             let variance = self.noise * (samples.means.len() as f64 - of_precision);
             samples.power + variance - 2.0 * dot(&samples.means, &samples.collected)
         };
-        entropy - 0.5 / self.noise * (size + self.samples.iter().map(fit).sum::<f64>())
+        (size + self.samples.iter().map(fit).sum::<f64>()) / self.noise
     }
 
     /// Biases and kernel weights.

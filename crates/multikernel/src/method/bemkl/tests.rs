@@ -3,6 +3,7 @@
 use std::f64::consts::TAU;
 
 use super::bound::Bound;
+use super::ridge::Ridge;
 use super::update::MARGIN;
 use super::*;
 use crate::data::{Dataset, Labels, Numbers, Samples, bundled};
@@ -235,6 +236,116 @@ fn bound_equals_its_definition() {
             });
         }
     }
+}
+
+/// The bound along a ridge, up to a constant.
+fn along(ridge: &Ridge<'_>, u: f64) -> f64 {
+    let up = (2.0 * u).exp();
+    let term = |prior: Prior, square: f64| (prior.shape + 0.5) * (1.0 / prior.scale + 0.5 * square).ln();
+    let weights: f64 = ridge.weights.iter().map(|square| term(ridge.prior, square * up)).sum();
+    let samples: f64 = ridge.samples.iter().map(|square| term(PLAIN, square / up)).sum();
+    -0.5 * ridge.misfit / up + ridge.volume * u - weights - samples
+}
+
+/// A ridge with kernel weights of either prior.
+fn with_ridge(prior: Prior, f: impl Fn(&Ridge<'_>)) {
+    let mut rng = Rng::new(9, 0);
+    let squares = |n: usize, rng: &mut Rng| (0..n).map(|_| 10.0f64.powf(4.0 * rng.uniform() - 2.0)).collect::<Vec<_>>();
+    for (n_rows, n_kernels, misfit) in [(20, 3, 70.0), (5, 40, 1000.0), (300, 17, 2.0)] {
+        let (weights, samples) = (squares(n_kernels, &mut rng), squares(n_rows, &mut rng));
+        let (rows, kernels) = (n_rows as f64, n_kernels as f64);
+        let volume = kernels - rows - rows * kernels;
+        f(&Ridge { misfit, volume, weights: &weights, prior, samples: &samples });
+    }
+}
+
+#[test]
+fn slopes_of_the_ridge_are_finite_differences_and_its_top_has_none() {
+    for (name, prior) in PRIORS {
+        with_ridge(prior, |ridge| {
+            for u in [-0.7, 0.0, 0.4] {
+                let (h, (slope, curvature)) = (1e-4, ridge.slopes(u));
+                let [before, here, after] = [u - h, u, u + h].map(|u| along(ridge, u));
+                let difference = (after - before) / (2.0 * h);
+                assert!(
+                    (slope - difference).abs() < 1e-5 * (1.0 + curvature.abs()),
+                    "{name} {u}: {slope} {difference}"
+                );
+                let second = (after - 2.0 * here + before) / (h * h);
+                assert!(
+                    (curvature - second).abs() < 1e-3 * (1.0 + curvature.abs()),
+                    "{name} {u}: {curvature} {second}"
+                );
+            }
+            let top = ridge.top().ln();
+            assert!(ridge.slopes(top).0.abs() < 1e-6 * ridge.slopes(top).1.abs(), "{name}");
+        });
+    }
+}
+
+/// The bound along the ridge by the definitions of its parts, all distributions scaled and precisions set anew.
+#[test]
+fn ridge_is_the_bound_of_scaled_distributions() {
+    for (data, (name, prior)) in
+        [clouds(2), clouds(3), waves(20, 3)].iter().flat_map(|data| PRIORS.map(|prior| (data, prior)))
+    {
+        with_task(data, "gaussian(1), linear on [0], gaussian(2) on [2]", |task| {
+            let update = updates(task, prior);
+            let (powers, mut now) = (update.powers().unwrap(), Beliefs::default());
+            for _ in 0..3 {
+                now = update.round(&now).unwrap();
+            }
+            let outputs = update.outputs(&now).unwrap();
+            let weights = update.weights(&now, &outputs).unwrap();
+            let samples = update.samples(&powers, &outputs, &now.squares).unwrap();
+            let (c, n) = (samples.len(), task.n_samples());
+            let square = |k: usize| weights.means[k].powi(2) + weights.covariance.get(k, k);
+            let of_weights: Vec<f64> = (c..weights.means.len()).map(square).collect();
+            let of_sample = |p: usize, i: usize| samples[p].means[i].powi(2) + samples[p].variances[i];
+            let of_samples: Vec<f64> = (0..c * n).map(|r| of_sample(r / n, r % n)).collect();
+            let misfit =
+                Bound { noise: update.noise, outputs: &outputs, weights: &weights, samples: &samples }.misfit();
+            let (kernels, rows) = (of_weights.len() as f64, (n * c) as f64);
+            let volume = kernels - rows - rows * kernels;
+            let ridge = Ridge { misfit, volume, weights: &of_weights, prior, samples: &of_samples };
+            let scaled = |matrix: &Matrix, by: &dyn Fn(usize) -> f64| {
+                Matrix::from_fn(matrix.n_rows(), matrix.n_cols(), |i, j| by(i) * by(j) * matrix.get(i, j))
+            };
+            let bound = |t: f64| {
+                let fit = |prior: Prior, square: f64| {
+                    precision_by_definition(prior, 1.0 / (1.0 / prior.scale + 0.5 * square), square)
+                };
+                let priors: f64 = of_weights.iter().map(|square| fit(prior, square * t * t)).sum::<f64>()
+                    + of_samples.iter().map(|square| fit(PLAIN, square / (t * t))).sum::<f64>();
+                // Only the volume of the sample weights' distribution changes: its shape plays no part.
+                let entropies = normal_entropy(&scaled(&weights.covariance, &|k| if k < c { 1.0 } else { t }))
+                    + rows * normal_entropy(&scaled(&outputs.covariance, &|_| 1.0 / t))
+                    - rows * t.ln();
+                priors + entropies - 0.5 * misfit / (t * t)
+            };
+            for t in [0.5, 0.9, 1.3, 2.0f64] {
+                let (found, expected) = (along(&ridge, t.ln()) - along(&ridge, 0.0), bound(t) - bound(1.0));
+                assert!((found - expected).abs() < 1e-8 * (1.0 + expected.abs()), "{name}, {t}: {found} {expected}");
+            }
+        });
+    }
+}
+
+/// What the published updates alone reach after 200 rounds is passed within thirty.
+#[test]
+fn bound_of_two_hundred_plain_rounds_is_reached_in_thirty() {
+    with_task(&some("sonar", 2), BANK, |task| {
+        let (update, powers) = (updates(task, PLAIN), updates(task, PLAIN).powers().unwrap());
+        let (mut plain, mut state) = (update.begin(&powers).unwrap(), Beliefs::default());
+        for _ in 0..200 {
+            plain = update.next(&plain).unwrap().0;
+        }
+        for _ in 0..30 {
+            state = update.round(&state).unwrap();
+        }
+        let (plain, found) = (plain.bounds[199], state.bounds[29]);
+        assert!(found > plain, "{found} {plain}");
+    });
 }
 
 /// Two numbers, waves along the first column of four, with noise of standard deviation .3.

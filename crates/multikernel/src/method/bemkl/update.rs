@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::beliefs::Beliefs;
 use super::bound::{Bound, spread};
 use super::posterior::{LN_TAU, Outputs, Precision, Samples, Weights};
+use super::ridge::Ridge;
 use super::{PLAIN, Prior};
 use crate::data::Target;
 use crate::dist::{inverse_mills, ln_gamma_function, ln_normal_cdf};
@@ -45,6 +46,11 @@ pub(super) struct Decisions {
 impl Update<'_> {
     /// The distributions after one more round.
     pub(super) fn round(&self, now: &Beliefs) -> Result<Beliefs> {
+        self.next(now).map(|(next, misfit)| self.rescaled(next, misfit))
+    }
+
+    /// The distributions after all updates in turn, and [`Bound::misfit`].
+    pub(super) fn next(&self, now: &Beliefs) -> Result<(Beliefs, f64)> {
         let powers = match &now.powers.0 {
             Some(powers) => Arc::clone(powers),
             None => Arc::new(self.powers()?),
@@ -67,8 +73,8 @@ impl Update<'_> {
         let bound = Bound { noise: self.noise, outputs: &outputs, weights: &weights, samples: &samples };
         let mut bounds = now.bounds.clone();
         bounds.push(bound.value(&decisions));
-        let n = self.task.n_samples();
-        Ok(Beliefs {
+        let (n, misfit) = (self.task.n_samples(), bound.misfit());
+        let next = Beliefs {
             bounds,
             converged: false,
             samples: Matrix::from_fn(n, c, |i, p| samples[p].means[i]),
@@ -78,7 +84,27 @@ impl Update<'_> {
             weights: weights.means,
             covariance: weights.covariance,
             powers: Cache(Some(powers)),
-        })
+        };
+        Ok((next, misfit))
+    }
+
+    /// The same decisions with the best scale of kernel weights and sample weights ([`Ridge`]).
+    fn rescaled(&self, mut now: Beliefs, misfit: f64) -> Beliefs {
+        let c = now.samples.n_cols();
+        let square = |k: usize| now.weights[k].powi(2) + now.covariance.get(k, k);
+        let weights: Vec<f64> = (c..now.weights.len()).map(square).collect();
+        let (n_kernels, rows) = (weights.len() as f64, now.samples.data().len() as f64);
+        let volume = n_kernels - rows - rows * n_kernels;
+        let ridge = Ridge { misfit, volume, weights: &weights, prior: self.prior, samples: now.squares.data() };
+        let t = ridge.top();
+        now.samples.data_mut().iter_mut().for_each(|value| *value /= t);
+        now.squares.data_mut().iter_mut().for_each(|value| *value /= t * t);
+        let scale = |k: usize| if k < c { 1.0 } else { t };
+        for k in 0..now.weights.len() {
+            now.weights[k] *= scale(k);
+            now.covariance.row_mut(k).iter_mut().enumerate().for_each(|(l, value)| *value *= scale(k) * scale(l));
+        }
+        now
     }
 
     /// `sum_m K_m K_m`.
