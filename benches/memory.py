@@ -3,8 +3,9 @@
     python benches/memory.py
 
 trains `average` on generated rows: 170 kernels of 4,000 rows within 1 GiB and without a limit, whose model files must be
-the same byte for byte, and 300 Gaussians of 20,000 rows within 4 GiB. Prints peak resident memory and seconds, and ends
-with status 1 when a claim does not hold. Needs cargo, and a system with `wait4`.
+the same byte for byte, 300 Gaussians of 20,000 rows within 4 GiB, and of 30,000 rows with `--precision f32`. Prints peak
+resident memory and seconds, and ends with status 1 when a claim does not hold. Needs cargo, or the program in MULTIKERNEL, and a
+system with `wait4`.
 
 `svm` and `average` sum kernels on the way and store none with or without a limit, so the two model files show that a
 limit changes nothing; that stored and computed kernels are equal is tested in crates/multikernel/tests/stack.rs.
@@ -27,11 +28,12 @@ GIB = 2**30
 N_COLUMNS = 10
 EACH = "gaussian(2^-6..2^7) each, polynomial(1..3) each"
 RADIAL = "gaussian(gamma=2^-15..2^15; 300)"
-# Name, rows, kernels, how many these are, --memory (None: no limit), peak allowed in GiB (None: any).
+# Name, rows, kernels, how many these are, --memory (None: no limit), --precision, peak allowed in GiB (None: any).
 RUNS = [
-    ("limited", 4000, EACH, 170, "1GiB", 1.2),
-    ("not limited", 4000, EACH, 170, None, None),
-    ("many rows", 20000, RADIAL, 300, "4GiB", 4.0),
+    ("limited", 4000, EACH, 170, "1GiB", "f64", 1.2),
+    ("not limited", 4000, EACH, 170, None, "f64", None),
+    ("many rows", 20000, RADIAL, 300, "4GiB", "f64", 4.0),
+    ("more rows", 30000, RADIAL, 300, "4GiB", "f32", 4.0),
 ]
 
 
@@ -47,16 +49,19 @@ def generate(path, n_rows):
 
 
 def build():
-    """Builds the program; its path, which cargo alone knows."""
+    """Builds the program unless there is one; its path, which cargo alone knows."""
+    if "MULTIKERNEL" in os.environ:
+        return os.environ["MULTIKERNEL"]
     command = ["cargo", "build", "--release", "--bin", "multikernel", "--message-format", "json"]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     return next(message["executable"] for message in messages if message.get("executable"))
 
 
-def train(program, data, bank, memory, model):
+def train(program, data, bank, memory, precision, model):
     """Peak bytes of the process, its seconds, and the kernels it says it had."""
-    command = [program, "train", str(data), "--method", "average", "--kernels", bank, "--out", str(model)]
+    command = [program, "train", str(data), "--method", "average", "--kernels", bank]
+    command += ["--precision", precision, "--out", str(model)]
     command += [] if memory is None else ["--memory", memory]
     begin = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -75,20 +80,20 @@ def train(program, data, bank, memory, model):
 def main():
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     program, failed = build(), []
-    print("| run | rows | kernels | all stored, one triangle each, GiB | --memory | peak GiB | allowed GiB | s |")
-    print("|---|---:|---:|---:|---|---:|---:|---:|", flush=True)
+    print("| run | rows | kernels | all stored, one triangle each, GiB | --memory | --precision | peak GiB | allowed GiB | s |")
+    print("|---|---:|---:|---:|---|---|---:|---:|---:|", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder, models = pathlib.Path(name), {}
-        for run, n_rows, bank, n_wanted, memory, allowed in RUNS:
+        for run, n_rows, bank, n_wanted, memory, precision, allowed in RUNS:
             data = folder / f"{n_rows}.csv"
             if not data.exists():
                 generate(data, n_rows)
-            peak, seconds, n_kernels = train(program, data, bank, memory, folder / run)
+            peak, seconds, n_kernels = train(program, data, bank, memory, precision, folder / run)
             models[run] = (folder / run).read_bytes()
             stored = n_kernels * n_rows * (n_rows + 1) / 2 * 8 / GIB
             print(
-                f"| {run} | {n_rows} | {n_kernels} | {stored:.1f} | {memory or 'none'} | {peak / GIB:.2f} "
-                f"| {allowed or 'any'} | {seconds:.2f} |",
+                f"| {run} | {n_rows} | {n_kernels} | {stored:.1f} | {memory or 'none'} | {precision} "
+                f"| {peak / GIB:.2f} | {allowed or 'any'} | {seconds:.2f} |",
                 flush=True,
             )
             if n_kernels != n_wanted:
