@@ -118,7 +118,7 @@ fn fit(task: &Task, c: f64, options: &Options) -> Result<Vec<Pair>, Box<dyn Erro
                 (0..task.classes.len()).filter(|&i| [first, second].contains(&task.classes[i])).collect();
             let positive: Vec<bool> = rows.iter().map(|&i| task.classes[i] == first).collect();
             let upper = vec![c; rows.len()];
-            let problem = Problem { gram: &task.gram, rows: &rows, positive: &positive, upper: &upper };
+            let problem = Problem { gram: (&task.gram).into(), rows: &rows, positive: &positive, upper: &upper };
             let solution = solve(&problem, options, None, &|| false)?.ok_or("cancelled")?;
             pairs.push(Pair { first, second, rows, positive, solution });
         }

@@ -39,7 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => made_up(400),
     };
     let (rows, upper): (Vec<usize>, Vec<f64>) = (0..values.len()).map(|i| (i, args.c)).unzip();
-    let problem = Regression { gram: &gram, rows: &rows, values: &values, upper: &upper, epsilon: args.epsilon };
+    let problem =
+        Regression { gram: (&gram).into(), rows: &rows, values: &values, upper: &upper, epsilon: args.epsilon };
     let options = Options { tolerance: args.tolerance, ..Options::default() };
     let fit = || -> Result<_, Box<dyn Error>> {
         let begin = Instant::now();

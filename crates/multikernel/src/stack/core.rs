@@ -433,7 +433,7 @@ impl Core {
 
     fn matrices_by<M>(
         &self,
-        (make, bytes): (fn(usize, usize) -> Option<M>, usize),
+        (make, bytes): Maker<M>,
         what: &str,
         n: usize,
         n_rows: usize,
@@ -455,6 +455,9 @@ impl Core {
         (0..n as u64).map(|k| make(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
     }
 }
+
+/// Makes a matrix of so many rows and columns where memory allows; bytes of a number in it.
+type Maker<M> = (fn(usize, usize) -> Option<M>, usize);
 
 /// Counts values across all threads and polls whether to continue.
 struct Counter<'a> {
