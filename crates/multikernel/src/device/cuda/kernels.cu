@@ -232,24 +232,32 @@ __device__ __forceinline__ void times(long long n_cols, int n_vectors, const T* 
     }
 }
 
-// sum_f weights_f f(distance) as one function: a quintic on each segment, which the top bits of the distance name.
+// sum_f weights_f f(distance) as one function: a quintic on each segment, which the top bits of the distance name. Coefficients
+// of one degree lie side by side: neighbouring segments are in different banks then.
 __device__ __forceinline__ double profile_of(const double* table, int first, int last, double scale, double q) {
-    int high = __double2hiint(q), low = __double2loint(q), segment = (high >> 16) - first;
+    int high = __double2hiint(q), low = __double2loint(q), segment = (high >> 16) - first, n = last + 1;
     double within = __hiloint2double((__funnelshift_l(low, high, 4) & 0xfffff) | 0x3ff00000, low << 4);
     double r = segment < 0 ? q * scale : 2 * within - 3;
-    const double2* line = (const double2*)(table + 6 * (segment < 0 ? 0 : min(segment + 1, last)));
-    double2 a = line[0], b = line[1], c = line[2];
-    return a.x + r * (a.y + r * (b.x + r * (b.y + r * (c.x + r * c.y))));
+    const double* a = table + (segment < 0 ? 0 : min(segment + 1, last));
+    return a[0] + r * (a[n] + r * (a[2 * n] + r * (a[3 * n] + r * (a[4 * n] + r * a[5 * n]))));
 }
 
 __device__ __forceinline__ float profile_of(const float* table, int first, int last, double scale, float q) {
     // An exponent of float is smaller by 1023 - 127.
-    int bits = __float_as_int(q), segment = (bits >> 19) - (first - (896 << 4));
+    int bits = __float_as_int(q), segment = (bits >> 19) - (first - (896 << 4)), n = last + 1;
     float within = __int_as_float(((bits & 0x7ffff) << 4) | 0x3f800000);
     float r = segment < 0 ? q * (float)scale : 2 * within - 3;
-    const float2* line = (const float2*)(table + 6 * (segment < 0 ? 0 : min(segment + 1, last)));
-    float2 a = line[0], b = line[1], c = line[2];
-    return a.x + r * (a.y + r * (b.x + r * (b.y + r * (c.x + r * c.y))));
+    const float* a = table + (segment < 0 ? 0 : min(segment + 1, last));
+    return a[0] + r * (a[n] + r * (a[2 * n] + r * (a[3 * n] + r * (a[4 * n] + r * a[5 * n]))));
+}
+
+// The tile of this number: of all, row by row, or of those on and below the diagonal.
+__device__ __forceinline__ int2 tile_of(int tile, int wide, int symmetric) {
+    if (!symmetric) return make_int2(tile / wide, tile % wide);
+    int row = (int)((sqrtf(8.0f * tile + 1) - 1) / 2);
+    while ((long long)row * (row + 1) / 2 > tile) row--;
+    while ((long long)(row + 1) * (row + 2) / 2 <= tile) row++;
+    return make_int2(row, (int)(tile - (long long)row * (row + 1) / 2));
 }
 
 // out (+)= profile(distance), for the row points from `first` on; where rows and columns are the same points, half of the
@@ -259,41 +267,42 @@ __device__ __forceinline__ void profile(int quantity, int depth, const T* left, 
                                         long long n_cols, long long first, long long n_out, int symmetric,
                                         int first_bits, int last, double scale, const double* lines, int add, T* out) {
     extern __shared__ double memory[];
-    __shared__ T turned[THREADS][SIDE + 1];
+    // Two, so that one is filled while the other is still read.
+    __shared__ T turned[2][THREADS][SIDE + 1];
     T* table = (T*)memory;
     int x = threadIdx.x, y = threadIdx.y, thread = y * THREADS + x;
     for (int at = thread; at < 6 * (last + 1); at += THREADS * THREADS) table[at] = (T)lines[at];
     __syncthreads();
-    long long wide = (n_cols + SIDE - 1) / SIDE, high = (n_out + SIDE - 1) / SIDE;
-    long long n_tiles = symmetric ? wide * (wide + 1) / 2 : wide * high;
-    for (long long tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
-        long long tile_row = tile / wide, tile_col = tile % wide;
-        if (symmetric) {
-            tile_row = (long long)((sqrt(8.0 * (double)tile + 1) - 1) / 2);
-            while (tile_row * (tile_row + 1) / 2 > tile) tile_row--;
-            while ((tile_row + 1) * (tile_row + 2) / 2 <= tile) tile_row++;
-            tile_col = tile - tile_row * (tile_row + 1) / 2;
-        }
-        long long row = first + tile_row * SIDE, col = tile_col * SIDE;
+    int wide = (int)((n_cols + SIDE - 1) / SIDE), high = (int)((n_out + SIDE - 1) / SIDE);
+    int n_tiles = symmetric ? (int)((long long)wide * (wide + 1) / 2) : wide * high;
+    long long step = THREADS * n_cols;
+    for (int tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
+        int2 place = tile_of(tile, wide, symmetric);
+        long long row = first + (long long)place.x * SIDE, col = (long long)place.y * SIDE;
+        bool mirrored = symmetric && place.x != place.y;
+        // Most tiles need no check of their edges.
+        bool whole = row + SIDE <= first + n_out && col + SIDE <= n_cols;
         T q[EACH][EACH];
         quantities(quantity, depth, left, right, n_rows, n_cols, row, col, (const T*)0, (const T*)0, q);
+        T* here = out + (row - first + y) * n_cols + col + x;
+        T* across = out + (col + y) * n_cols + row + x;
 #pragma unroll
         for (int j = 0; j < EACH; j++) {
+            T* at = here + j * THREADS;
 #pragma unroll
-            for (int i = 0; i < EACH; i++) {
-                long long r = row + y + i * THREADS, c = col + x + j * THREADS;
+            for (int i = 0; i < EACH; i++, at += step) {
                 T value = profile_of(table, first_bits, last, scale, q[i][j]);
-                if (r < first + n_out && c < n_cols) {
-                    T* place = out + (r - first) * n_cols + c;
-                    *place = value = add ? *place + value : value;
+                if (whole || (row + y + i * THREADS < first + n_out && col + x + j * THREADS < n_cols)) {
+                    if (add) value += *at;
+                    *at = value;
                 }
-                if (symmetric && tile_row != tile_col) turned[x][y + i * THREADS] = value;
+                if (mirrored) turned[j % 2][x][y + i * THREADS] = value;
             }
-            if (symmetric && tile_row != tile_col) {
+            if (mirrored) {
                 __syncthreads();
-                for (int k = x; k < SIDE; k += THREADS)
-                    if (row + k < n_rows) out[(col + y + j * THREADS) * n_cols + row + k] = turned[y][k];
-                __syncthreads();
+#pragma unroll
+                for (int k = 0; k < SIDE; k += THREADS)
+                    if (whole || row + x + k < n_rows) across[j * step + k] = turned[j % 2][y][x + k];
             }
         }
     }
@@ -461,6 +470,18 @@ __device__ __forceinline__ void weigh(long long n_rows, long long n_cols, const 
                    g, part_rows, partial);                                                                            \
     }
 
+// Registers for so many blocks at once: three of double, four of float (measured).
+#define PROFILE(T, BLOCKS)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(256, BLOCKS)                                                         \
+        profile_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols,       \
+                    long long first, long long n_out, int symmetric, int first_bits, int last, double scale,          \
+                    const double* lines, int add, T* out) {                                                           \
+        profile<T>(quantity, depth, left, right, n_rows, n_cols, first, n_out, symmetric, first_bits, last, scale,    \
+                   lines, add, out);                                                                                  \
+    }
+PROFILE(float, 4)
+PROFILE(double, 3)
+
 #define FOR_TYPE(T)                                                                                                   \
     extern "C" __global__ void __launch_bounds__(256)                                                                 \
         combine_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols,       \
@@ -481,13 +502,6 @@ __device__ __forceinline__ void weigh(long long n_rows, long long n_cols, const 
     extern "C" __global__ void __launch_bounds__(256)                                                                 \
         times_##T(long long n_cols, int n_vectors, const T* a, const double* v, double* out) {                        \
         times<T>(n_cols, n_vectors, a, v, out);                                                                       \
-    }                                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(256)                                                                 \
-        profile_##T(int quantity, int depth, const T* left, const T* right, long long n_rows, long long n_cols,       \
-                    long long first, long long n_out, int symmetric, int first_bits, int last, double scale,          \
-                    const double* lines, int add, T* out) {                                                           \
-        profile<T>(quantity, depth, left, right, n_rows, n_cols, first, n_out, symmetric, first_bits, last, scale,    \
-                   lines, add, out);                                                                                  \
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(256) weigh_##T(long long n_rows, long long n_cols,                   \
                                                                 const double* weights, const T* a, double* out) {     \

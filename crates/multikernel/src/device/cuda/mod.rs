@@ -46,7 +46,7 @@ const MANY_ROWS: usize = 1 << 16;
 const LEAST: usize = 1000;
 /// Blocks that share the tiles of a profile, the most bytes of its table, and the top bits of the least normal `f32` as an
 /// `f64`.
-const PROFILE_BLOCKS: usize = 1056;
+const PROFILE_BLOCKS: usize = 2112;
 const MAX_TABLE_BYTES: usize = 64 << 10;
 const FIRST_OF_F32: u64 = (1023 - 126) << 4;
 /// Names of device functions without their type.
@@ -282,7 +282,7 @@ impl Cuda {
         add: i32,
         out: &mut CudaSlice<T>,
     ) -> Result<()> {
-        let lines: Vec<f64> = table.lines.iter().flat_map(|line| line.0[..COEFFICIENTS].to_vec()).collect();
+        let lines: Vec<f64> = (0..COEFFICIENTS).flat_map(|k| table.lines.iter().map(move |line| line.0[k])).collect();
         let shared_mem_bytes = (size_of::<T>() * lines.len()) as u32;
         let (lines, bits, last) = (self.send(&lines, 0.0)?, table.first as i32, table.lines.len() as i32 - 1);
         let symmetric = i32::from(symmetric);
