@@ -1,8 +1,12 @@
 """Wall-clock seconds of whole trainings on 1, 4 and all threads, with the bytes of their models compared.
 
-    python benches/cores.py PROGRAM [--data FOLDER] [--threads 1,4,16] [--only NAME,...]
+    python benches/cores.py PROGRAM [--data FOLDER] [--threads 1,4,16] [--only NAME,...] [--short]
 
-Needs numpy. Sets that are not bundled are read from FOLDER and skipped where they are absent; the others are made.
+The last column is what the machine itself allows: as many copies of the run on one thread as there are threads, all at once, as
+times the speed of one alone. It is below the number of threads where cores share caches, memory and clock.
+
+Needs numpy. Sets that are not bundled are read from FOLDER and skipped where they are absent; the others are made. --short has a
+few steps of each method in place of whole runs.
 """
 
 import argparse
@@ -28,8 +32,9 @@ def blobs(path, rows, columns, classes, seed):
     np.savez(path, x=x, y=label)
 
 
-def jobs(folder, data):
+def jobs(folder, data, short):
     """Name, command after the program's name."""
+    few = lambda *settings, whole=(): [word for each in (settings if short else whole) for word in ("--set", each)]
     made = {
         "blobs100k": (100_000, 10, 2),
         "digits10": (1_000, 16, 10),
@@ -42,10 +47,10 @@ def jobs(folder, data):
     given = lambda name: str(data / name) if data and (data / name).exists() else None
     all_jobs = [
         ("cik, 100,000 rows", "train", of("blobs100k"), ["--method", "cik", "--set", "sweeps=5"]),
-        ("bm3kl, german, 4 chains", "train", given("german.numer.csv.gz"), ["--method", "bm3kl"]),
-        ("bm3kl, 10 classes", "train", of("digits10"), ["--method", "bm3kl", "--set", "draws=25", "--set", "warmup=25"]),
-        ("svimkl, 4,000 rows", "train", of("rows4k"), ["--method", "svimkl"]),
-        ("mklda, 50,000 rows", "train", of("rows50k"), ["--method", "mklda"]),
+        ("bm3kl, german, 4 chains", "train", given("german.numer.csv.gz"), ["--method", "bm3kl", *few("draws=15", "warmup=15")]),
+        ("bm3kl, 10 classes", "train", of("digits10"), ["--method", "bm3kl", *few("draws=3", "warmup=3", whole=("draws=25", "warmup=25"))]),
+        ("svimkl, 4,000 rows", "train", of("rows4k"), ["--method", "svimkl", *few("iterations=18")]),
+        ("mklda, 50,000 rows", "train", of("rows50k"), ["--method", "mklda", *few("loops=1")]),
         ("average, 4,000 rows", "train", of("rows4k"), ["--method", "average"]),
         ("evidence, 4,000 rows", "train", of("rows4k"), ["--method", "evidence"]),
         ("mkboost-d1, 4,000 rows", "train", of("rows4k"), ["--method", "mkboost-d1"]),
@@ -58,26 +63,39 @@ def jobs(folder, data):
             yield job
 
 
+def side_by_side(command, out, count):
+    """Seconds of so many copies of a command at once."""
+    start = time.perf_counter()
+    copies = [subprocess.Popen([*command, *([f"{out}.{k}"] if out else [])], stdout=subprocess.DEVNULL) for k in range(count)]
+    codes = [copy.wait() for copy in copies]
+    seconds = time.perf_counter() - start
+    for k in range(count if out else 0):
+        pathlib.Path(f"{out}.{k}").unlink(missing_ok=True)
+    return seconds if not any(codes) else float("nan")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--threads", default=f"1,4,{os.cpu_count()}")
     parser.add_argument("--only", default="")
+    parser.add_argument("--short", action="store_true")
     args = parser.parse_args()
     counts = [int(count) for count in args.threads.split(",")]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        print("| job | " + " | ".join(f"{count} threads, s" for count in counts) + " | speed-up | same bytes |")
-        print("|---|" + "---:|" * len(counts) + "---:|---|", flush=True)
-        for name, verb, data, rest in jobs(folder, args.data):
+        print("| job | " + " | ".join(f"{count} threads, s" for count in counts) + " | speed-up | same bytes | copies allow |")
+        print("|---|" + "---:|" * len(counts) + "---:|---|---:|", flush=True)
+        for name, verb, data, rest in jobs(folder, args.data, args.short):
             if args.only and not any(word in name for word in args.only.split(",")):
                 continue
             seconds, found = [], set()
             for count in counts:
                 out = folder / "out"
                 target = ["--out", str(out)] if verb == "train" else []
-                command = [args.program, verb, data, *rest, "--threads", str(count), "--quiet", *target]
+                base = [args.program, verb, data, *rest, "--quiet"]
+                command = [*base, "--threads", str(count), *target]
                 start = time.perf_counter()
                 done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                 seconds.append(time.perf_counter() - start)
@@ -90,7 +108,9 @@ def main():
             else:
                 shown = " | ".join(f"{value:.2f}" for value in seconds)
                 same = "yes" if len(found) == 1 else "NO"
-                print(f"| {name} | {shown} | {seconds[0] / seconds[-1]:.1f} | {same} |", flush=True)
+                alone = [*base, "--threads", "1", *target[:1]]
+                allowed = counts[-1] * seconds[0] / side_by_side(alone, out if target else None, counts[-1])
+                print(f"| {name} | {shown} | {seconds[0] / seconds[-1]:.1f} | {same} | {allowed:.1f} |", flush=True)
 
 
 if __name__ == "__main__":
