@@ -159,16 +159,17 @@ mod tests {
     /// The distribution function: the series of the density, each term an inverse Gaussian density, integrated.
     fn cdf(x: f64, z: f64) -> f64 {
         let z = z.abs();
-        let term = |n: i32| {
+        let below = |n: i32| {
             let a = f64::from(n) + 0.5;
-            let below = if z == 0.0 {
+            if z == 0.0 {
                 2.0 * normal_cdf(-a / x.sqrt())
             } else {
                 (-a * z).exp() * inverse_gaussian_cdf(x, a / z, a * a)
-            };
-            if n % 2 == 0 { below } else { -below }
+            }
         };
-        2.0 * (0.5 * z).cosh() * (0..16).map(term).sum::<f64>()
+        // Terms fall: the first too small to count ends the sum.
+        let terms = (0..16).map(|n| (n, below(n))).take_while(|&(_, term)| term > 1e-18);
+        2.0 * (0.5 * z).cosh() * terms.map(|(n, term)| if n % 2 == 0 { term } else { -term }).sum::<f64>()
     }
 
     #[test]
