@@ -1,11 +1,8 @@
 //! Cox's partial likelihood with Efron's treatment of ties: its value, slope and curvature in the log risks.
 
 use crate::data::Times;
-use crate::error::Result;
 use crate::linalg::Matrix;
-use crate::pool::Pool;
 use crate::simd::{exp, ln};
-use crate::solve::product::scaled_square;
 
 /// The rows in the order of their times, and where the events are.
 #[derive(Clone, Debug)]
@@ -22,6 +19,25 @@ struct Event {
     time: f64,
     at_risk: usize,
     rows: Vec<usize>,
+}
+
+/// Sums over terms of one by the sum of risks (first) and by its square.
+struct InverseSums {
+    /// Over the terms in which the row at a place is at risk.
+    firsts: Vec<f64>,
+    squares: Vec<f64>,
+    own: Vec<Own>,
+    /// The event of each row.
+    event_of: Vec<Option<usize>>,
+}
+
+/// What changes in the terms of an event, by Efron's factors of the risks of its own rows: of the first sum, and of the squares
+/// where one row or both are its own.
+#[derive(Clone, Default)]
+struct Own {
+    first: f64,
+    one: f64,
+    both: f64,
 }
 
 /// The partial likelihood at given log risks.
@@ -117,23 +133,54 @@ impl PartialLikelihood {
     }
 
     /// Minus the matrix of second derivatives: `sum (diag(p) - p p')` over the terms, where p are the shares of the
-    /// rows at risk. Cost: N^2 times the number of events.
-    pub(super) fn curvature(&self, f: &[f64], pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
+    /// rows at risk. Two rows are both at risk in the terms of a prefix of events, so the sum over terms of the product of
+    /// their shares is that of their risks times a cumulated sum, but for the terms of their own events. Cost: N^2.
+    pub(super) fn curvature(&self, f: &[f64]) -> Matrix {
         let (risks, _) = self.risks(f);
-        let mut shares: Vec<Vec<f64>> = vec![];
-        self.each_term(&risks, |event, factor, sum| {
-            let mut share = vec![0.0; self.n];
-            self.order[..event.at_risk].iter().for_each(|&i| share[i] = risks[i] / sum);
-            event.rows.iter().for_each(|&i| share[i] *= factor);
-            shares.push(share);
-        });
-        let by_row = Matrix::from_fn(self.n, shares.len(), |i, k| shares[k][i]);
-        let mut curvature = scaled_square(&by_row, &vec![-1.0; shares.len()], pool, stop)?;
-        for i in 0..self.n {
-            let sum: f64 = by_row.row(i).iter().sum();
-            curvature.set(i, i, curvature.get(i, i) + sum);
+        let sums = self.inverse_sums(&risks);
+        let mut curvature = Matrix::zeros(self.n, self.n);
+        for (place, &i) in self.order.iter().enumerate() {
+            let (cumulated, own) = (sums.squares[place], sums.event_of[i]);
+            for &j in &self.order[..=place] {
+                let terms = match (own, sums.event_of[j]) {
+                    (Some(a), Some(b)) if a == b => cumulated + sums.own[a].both,
+                    (Some(a), _) => cumulated + sums.own[a].one,
+                    // Events of earlier rows count only with the same time, where rows without an event are at risk, too.
+                    (None, Some(b)) if place < self.events[b].at_risk => cumulated + sums.own[b].one,
+                    _ => cumulated,
+                };
+                let value = -risks[i] * risks[j] * terms;
+                curvature.set(i, j, value);
+                curvature.set(j, i, value);
+            }
+            let share = sums.firsts[place] + own.map_or(0.0, |event| sums.own[event].first);
+            curvature.set(i, i, curvature.get(i, i) + risks[i] * share);
         }
-        Ok(curvature)
+        curvature
+    }
+
+    fn inverse_sums(&self, risks: &[f64]) -> InverseSums {
+        let mut event_of = vec![None; self.n];
+        for (k, event) in self.events.iter().enumerate() {
+            event.rows.iter().for_each(|&i| event_of[i] = Some(k));
+        }
+        let [mut firsts, mut squares] = [0, 1].map(|_| vec![0.0; self.n + 1]);
+        let mut own = vec![Own::default(); self.events.len()];
+        self.each_term(risks, |event, factor, sum| {
+            let (first, square) = (1.0 / sum, 1.0 / (sum * sum));
+            // A prefix of n rows ends at place n - 1.
+            firsts[event.at_risk - 1] += first;
+            squares[event.at_risk - 1] += square;
+            if let Some(of_event) = event_of[event.rows[0]].map(|k: usize| &mut own[k]) {
+                of_event.first += (factor - 1.0) * first;
+                of_event.one += (factor - 1.0) * square;
+                of_event.both += (factor * factor - 1.0) * square;
+            }
+        });
+        for sums in [&mut firsts, &mut squares] {
+            (0..self.n).rev().for_each(|place| sums[place] += sums[place + 1]);
+        }
+        InverseSums { firsts, squares, own, event_of }
     }
 
     /// Breslow's estimate of the cumulated baseline hazard: the times of events, ascending, and the hazard up to each.

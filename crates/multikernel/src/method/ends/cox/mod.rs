@@ -196,7 +196,7 @@ fn curved(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<(Matrix, Cholesky)> {
     let n = f.len();
-    let mut curvature = likelihood.curvature(f, task.pool, stop)?;
+    let mut curvature = likelihood.curvature(f);
     let mean = (0..n).map(|i| curvature.get(i, i)).sum::<f64>() / n.max(1) as f64;
     let ridge = RIDGE * mean.max(f64::MIN_POSITIVE);
     (0..n).for_each(|i| curvature.set(i, i, curvature.get(i, i) + ridge));

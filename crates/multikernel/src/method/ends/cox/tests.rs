@@ -38,13 +38,12 @@ fn brute(times: &Times, f: &[f64]) -> f64 {
 
 #[test]
 fn likelihood_is_efrons_and_its_slope_and_curvature_are_differences() {
-    let pool = Pool::new(2).unwrap();
     for seed in 0..4 {
         let (times, f) = tied(23, seed);
         let likelihood = PartialLikelihood::new(&times);
         let Slope { value, gradient } = likelihood.slope(&f);
         assert!((value - brute(&times, &f)).abs() < 1e-10);
-        let curvature = likelihood.curvature(&f, &pool, &|| false).unwrap();
+        let curvature = likelihood.curvature(&f);
         let moved = |j: usize, by: f64| {
             let mut f = f.clone();
             f[j] += by;
