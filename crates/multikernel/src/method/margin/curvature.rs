@@ -111,3 +111,104 @@ fn whitened(objective: &Objective<'_>, gram: &Matrix, free: &[usize], products: 
     }
     Ok(Some(sides))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Common, Descends, DescentStatus, SimpleMkl};
+    use super::*;
+    use crate::data::{Dataset, Numbers, Target, bundled};
+    use crate::file::Cache;
+    use crate::method::problems::Loss;
+    use crate::plan::{Plan, Session};
+    use crate::pool::Pool;
+    use crate::run::{Control, Input, Silent, Task};
+
+    const BANK: &str = "gaussian(0.5), gaussian(2), polynomial(2), linear, gaussian(1) on [0]";
+
+    /// Calls `check` with the objective of a method on every third row of a set, exact SVMs, and the number of kernels.
+    fn with_objective(set: &str, numbers: bool, method: &SimpleMkl, check: impl Fn(&Objective<'_>)) {
+        let (all, pool, control) = (bundled(set).unwrap(), Pool::new(1).unwrap(), Control::default());
+        let rows: Vec<usize> = (0..all.samples.n_samples()).step_by(3).collect();
+        let data: Dataset = all.select(&rows);
+        let plan = Plan::new("average").unwrap().kernels(BANK).unwrap();
+        let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let table = data.samples.features();
+        let column = |i: usize, _| table.value(i, 1) + 0.1 * (i % 7) as f64;
+        let target = if numbers {
+            let values = Matrix::from_fn(rows.len(), 1, column);
+            Target::Numbers(Numbers::new(vec!["y".into()], values).unwrap().standardised().0)
+        } else {
+            Target::Classes
+        };
+        let task = Task {
+            input: Input::Stack(prepared.stack().unwrap()),
+            labels: &data.labels,
+            target: &target,
+            groups: None,
+            views: &[],
+            alternatives: &[],
+            seed: 0,
+            pool: &pool,
+        };
+        let params = method.descent();
+        let uniform = (params.sparsity < 1.0).then(|| super::super::uniform(&task, &params).unwrap());
+        let run = Common {
+            best: Point::default(),
+            gap: f64::INFINITY,
+            tolerance: 1e-10,
+            n_steps: 0,
+            status: DescentStatus::Running,
+            uniform: Cache(uniform),
+        };
+        check(&Objective::new(&task, &params, &control, &run).unwrap());
+    }
+
+    /// The slopes `-1/2 s` near a point, from exact SVMs, against the second derivatives there.
+    fn check_differences(objective: &Objective<'_>) {
+        let (d, active) = ([0.3, 0.25, 0.2, 0.15, 0.1], [0, 2, 3, 4]);
+        let at = |d: &[f64]| objective.at(d.to_vec(), &vec![0.0; objective.problems.size()]).unwrap();
+        let point = at(&d);
+        let gram = objective.combine(&d).unwrap();
+        let Curvature(rows) = Curvature::new(objective, &point, &gram, &active).unwrap().unwrap();
+        assert!(rows.n_cols() > 2 * objective.problems.len(), "there are free variables: {}", rows.n_cols());
+        let h = 1e-5;
+        for (k, &m) in active.iter().enumerate() {
+            let moved = |h: f64| {
+                let mut d = d;
+                d[m] += h;
+                at(&d).slopes
+            };
+            let (up, down) = (moved(h), moved(-h));
+            for (l, &other) in active.iter().enumerate() {
+                let found = dot(rows.row(k), rows.row(l));
+                let expected = -0.5 * (up[other] - down[other]) / (2.0 * h);
+                let scale = (dot(rows.row(k), rows.row(k)) * dot(rows.row(l), rows.row(l))).sqrt();
+                assert!((found - expected).abs() < 1e-3 * scale, "{m}, {other}: {found}, differences {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn second_derivatives_are_differences_of_slopes_for_classes_and_numbers() {
+        let method = |c: f64, sparsity: f64| SimpleMkl { c, sparsity, ..SimpleMkl::default() };
+        with_objective("sonar", false, &method(10.0, 1.0), check_differences);
+        with_objective("sonar", false, &method(0.5, 1.0), check_differences);
+        with_objective("sonar", false, &method(2.0, 0.5), check_differences);
+        with_objective("glass", false, &method(1.0, 1.0), check_differences);
+        with_objective("sonar", true, &method(1.0, 1.0), check_differences);
+        let squared = SimpleMkl { loss: Loss::Squared, ..method(1.0, 1.0) };
+        with_objective("sonar", true, &squared, check_differences);
+    }
+
+    #[test]
+    fn second_derivatives_on_some_rows_are_those_on_all() {
+        // A small bound leaves few variables free: only their rows are looked at.
+        with_objective("wdbc", false, &SimpleMkl { c: 0.1, ..SimpleMkl::default() }, |objective| {
+            let point = objective.at(vec![0.2; 5], &vec![0.0; objective.problems.size()]).unwrap();
+            let free = objective.problems.free(0, &point.alpha);
+            let n = objective.task.n_samples();
+            assert!(4 * free.len() * n < n * n && free.len() > 2, "{} of {n} rows are free", free.len());
+            check_differences(objective);
+        });
+    }
+}

@@ -121,6 +121,9 @@ impl Descend for Newton {
             None => self.target(objective, best, &here)?,
         };
         let found = self.search(objective, best, &here, target)?;
+        if let Ok(here) = Arc::try_unwrap(here) {
+            here.give_back();
+        }
         self.whole = self.active.len() == best.weights.len();
         Ok(found)
     }
