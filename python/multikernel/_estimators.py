@@ -312,7 +312,15 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
     def _gram_rows(self, X: Any, *, reset: bool) -> _core.Rows:
         is_stack = getattr(X, "ndim", 2) == 3
         least = 2 if reset else 1
-        values = check_array(X, dtype=np.float64, ensure_2d=not is_stack, allow_nd=is_stack, ensure_min_samples=least)
+        # That values are finite is checked with the rest of a matrix, which is then read once.
+        values = check_array(
+            X,
+            dtype=np.float64,
+            ensure_2d=not is_stack,
+            allow_nd=is_stack,
+            ensure_min_samples=least,
+            ensure_all_finite=False,
+        )
         values = values if is_stack else stack(values)
         if values.shape[2] == 0:
             raise ValueError("the stack has no Gram matrix; build one with multikernel.stack")
@@ -512,7 +520,9 @@ class _Classifier(ClassifierMixin, _Base):
             return on_partitions(self, X, y, groups, checkpoint, checkpoint_seconds)
         label = getattr(y, "name", None)
         rows, y = self._rows(X, y, reset=True, with_y=True)
-        check_classification_targets(y)
+        # Whole numbers are classes whatever they are.
+        if y.dtype.kind not in "biu":
+            check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"a classifier needs rows of at least two classes; y has one class, {self.classes_[0]!r}")

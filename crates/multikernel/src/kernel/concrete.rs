@@ -214,6 +214,11 @@ impl Kernel {
         }
     }
 
+    /// Whether its values before centring are those of a Gram matrix as they are.
+    pub(crate) fn is_as_given(&self) -> bool {
+        self.raw && self.family.takes_gram() && !self.family.takes_distances()
+    }
+
     /// k(x, y) of two whole rows before centring, by definition: for checks and for a few pairs.
     ///
     /// # Panics

@@ -153,6 +153,30 @@ impl Problems {
         solved.into_iter().collect()
     }
 
+    /// The rows whose dual variables are inside their boxes: where the others stay at their bounds, these move with the kernel.
+    pub(super) fn free(&self, p: usize, alpha: &[f64]) -> Vec<usize> {
+        let alpha = &alpha[self.range(p)];
+        match &self.asked {
+            Asked::Sides { list, .. } => {
+                let inside = |&(&i, &alpha): &(&usize, &f64)| alpha > 0.0 && alpha < self.upper[i];
+                list[p].rows.iter().zip(alpha).filter(inside).map(|(&i, _)| i).collect()
+            }
+            Asked::Numbers { cost: Cost { loss: Loss::Squared, .. }, rows, .. } => rows.clone(),
+            Asked::Numbers { rows, .. } => {
+                let inside = |&(&i, &b): &(&usize, &f64)| b != 0.0 && b.abs() < self.upper[i];
+                rows.iter().zip(alpha).filter(inside).map(|(&i, _)| i).collect()
+            }
+        }
+    }
+
+    /// What the problems add to the diagonal of the kernel: 1/c with squared loss.
+    pub(super) fn ridge(&self, i: usize) -> f64 {
+        match &self.asked {
+            Asked::Numbers { cost: Cost { loss: Loss::Squared, .. }, .. } => 1.0 / self.upper[i],
+            _ => 0.0,
+        }
+    }
+
     /// `y_i a_i` for each problem.
     pub(super) fn coefficients(&self, alpha: &[f64]) -> Coefficients {
         let problem = |p: usize| {

@@ -48,11 +48,18 @@ fn shares_over(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Cont
     }
     let used: Vec<usize> = (0..weights.len()).filter(|&m| weights[m] != 0.0).collect();
     let rows = sample(task.labels, most);
-    let stack = stack.stopped_by(control.after(GRACE)).between(&rows, model.points())?.pick(&used)?;
+    let stack = stack.stopped_by(control.after(GRACE)).pick(&used)?;
+    // The whole of symmetric kernels is read faster than most of their rows and columns.
+    let most_of_all = rows.len() == task.n_samples() && 2 * model.points().len() > rows.len();
+    let (stack, coef) = if most_of_all {
+        (stack, &coef.among(rows.len(), model.points()))
+    } else {
+        (stack.between(&rows, model.points())?, coef)
+    };
     let column = Matrix::from_vec(used.len(), 1, used.iter().map(|&m| weights[m]).collect())?;
     let gram = stack.combine(&column, task.pool)?.remove(0);
     let mut decisions = coef.decisions(&gram, &vec![0.0; coef.n_decisions()], task.pool)?;
-    drop(gram);
+    gram.give_back();
     centre_columns(&mut decisions);
     let total: f64 = decisions.data().iter().map(|value| value * value).sum();
     if !(total.is_finite() && total > 0.0) {

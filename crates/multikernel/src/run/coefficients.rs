@@ -74,6 +74,12 @@ impl Coefficients {
         (support.clone(), Coefficients { n_points: support.len(), ends, points, values })
     }
 
+    /// The same among `n_points` points, of which these are `points`, ascending.
+    pub(crate) fn among(&self, n_points: usize, points: &[usize]) -> Coefficients {
+        let places = self.points.iter().map(|&point| points[point as usize] as u32).collect();
+        Coefficients { n_points, ends: self.ends.clone(), points: places, values: self.values.clone() }
+    }
+
     /// The dense matrix, zeros included: n_points x n_decisions.
     pub fn to_matrix(&self) -> Matrix {
         let mut all = Matrix::zeros(self.n_points(), self.n_decisions());

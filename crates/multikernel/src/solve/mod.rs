@@ -2,6 +2,7 @@
 
 pub mod cholesky;
 pub mod eigen;
+pub(crate) mod hull;
 pub(crate) mod lbfgs;
 mod leap;
 pub mod nnls;

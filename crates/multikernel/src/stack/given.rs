@@ -21,6 +21,8 @@ use crate::linalg::Matrix;
 pub struct Points {
     features: Arc<Features>,
     grams: Arc<[Gram]>,
+    /// The place of each matrix by its name.
+    places: Arc<HashMap<String, usize>>,
     /// The row (and, for training points, column) of the Gram matrices for each point.
     at: Arc<[usize]>,
     known: Option<Arc<Known>>,
@@ -66,7 +68,8 @@ impl Points {
             let (found, needed) = (gram.n_rows(), most.unwrap_or(0) + 1);
             return Err(gram.refuse(format!("has {found} rows, the data {needed}; give one per row of the data")));
         }
-        (self.grams, self.at) = (grams.into(), at.into());
+        let places = grams.iter().enumerate().rev().map(|(g, gram)| (gram.name().to_string(), g)).collect();
+        (self.grams, self.at, self.places) = (grams.into(), at.into(), Arc::new(places));
         Ok(self)
     }
 
@@ -148,7 +151,8 @@ impl Points {
         });
         let at = if self.at.is_empty() { Arc::default() } else { points.iter().map(|&i| self.at[i]).collect() };
         let units = self.units.clone();
-        Points { features: Arc::new(self.features.select_rows(points)), grams: self.grams.clone(), at, known, units }
+        let (features, grams) = (Arc::new(self.features.select_rows(points)), self.grams.clone());
+        Points { features, grams, places: self.places.clone(), at, known, units }
     }
 
     pub(super) fn with_features(&self, features: Features) -> Points {
@@ -176,7 +180,7 @@ impl Points {
     }
 
     pub(super) fn gram(&self, name: &str) -> Option<&Gram> {
-        self.grams.iter().find(|gram| gram.name() == name)
+        self.places.get(name).and_then(|&g| self.grams.get(g))
     }
 
     /// The rows of the Gram matrices that correspond to the selected points.

@@ -11,7 +11,7 @@ use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched};
+use crate::simd::{Accumulate, Buffer, PANEL, ROWS, Real, UninitPart, accumulate, dispatched};
 
 /// The row points and the column points of one group of kernels.
 #[derive(Debug)]
@@ -62,13 +62,27 @@ impl Given {
     }
 
     fn tile_into(&self, tile: &Tile, out: &mut [f64]) {
-        for (&i, row) in self.rows[tile.rows.clone()].iter().zip(out.chunks_exact_mut(tile.cols.len())) {
-            let (values, cols) = (self.values.row(i), &self.cols[tile.cols.clone()]);
-            match cols {
-                [first, .., last] if self.in_order && last - first + 1 == cols.len() => {
-                    row.copy_from_slice(&values[*first..=*last]);
+        self.append_tile(tile, &mut UninitPart::over(out));
+    }
+
+    /// The values of a tile, row by row, without a step between the matrix and their place.
+    fn append_tile<T: Real>(&self, tile: &Tile, out: &mut UninitPart<'_, T>) {
+        let (all, width) = (self.values.data(), self.values.n_cols());
+        let cols = &self.cols[tile.cols.clone()];
+        let neighbours = match cols {
+            [first, .., last] if self.in_order && last - first + 1 == cols.len() => Some(*first..last + 1),
+            _ => None,
+        };
+        let mut picked = vec![];
+        for &i in &self.rows[tile.rows.clone()] {
+            let row = &all[i * width..(i + 1) * width];
+            match &neighbours {
+                Some(cols) => T::round_into(&row[cols.clone()], out),
+                None => {
+                    picked.clear();
+                    picked.extend(cols.iter().map(|&j| row[j]));
+                    T::round_into(&picked, out);
                 }
-                _ => row.iter_mut().zip(cols).for_each(|(out, &j)| *out = values[j]),
             }
         }
     }
@@ -137,6 +151,13 @@ impl Sides {
     /// Number of row points that are zero.
     pub(super) fn n_zero(&self) -> usize {
         self.n_zero
+    }
+
+    /// Appends the entries of a tile as they are given; false where they are computed.
+    pub(super) fn append_given<T: Real>(&self, tile: &Tile, out: &mut UninitPart<'_, T>) -> bool {
+        let Pairs::Given(given) = &self.pairs else { return false };
+        given.append_tile(tile, out);
+        true
     }
 
     /// The base quantity of every entry of a tile, row by row.

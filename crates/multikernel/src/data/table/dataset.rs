@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::expect::Expect;
+use super::gram::Gram;
 use super::labels::Labels;
 use super::samples::Samples;
 use super::target::{Numbers, Target, Times};
@@ -144,7 +145,8 @@ impl Dataset {
     /// of column names and each name; the number of views and each view's name, first column and end; the number of
     /// classes and each class; the code of each row; where numbers or times are predicted, their
     /// names and values; and, where there are groups, the group of each row; where not all
-    /// columns are numbers, the kind of each column and the number and text of each of its texts; and, for each Gram matrix, its name and its values between the rows. Counts and codes are 64-bit, a text is its length in
+    /// columns are numbers, the kind of each column and the number and text of each of its texts; and, for each Gram matrix,
+    /// its name and its values between the rows, of a square one those on and below the diagonal. Counts and codes are 64-bit, a text is its length in
     /// bytes and its UTF-8 bytes, and all numbers are little-endian.
     ///
     /// The name of the set is excluded: the same data under another file name are the same data. So are the sample ids:
@@ -191,27 +193,14 @@ impl Dataset {
             hash.texts(&coding.texts);
         }
         // So do Gram matrices: the entries between the rows, in their order.
-        let mut bytes = vec![];
-        for gram in self.samples.grams() {
-            hash.text(gram.name());
-            for &i in self.samples.rows_of_grams() {
-                let row = gram.values().row(i);
-                let among = self.samples.rows_of_grams().iter().filter_map(|&j| row.get(j));
-                among.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
-                if bytes.len() >= HASHED_BYTES {
-                    hash.0.update(&bytes);
-                    bytes.clear();
-                }
-            }
-            hash.0.update(&bytes);
-            bytes.clear();
-        }
+        let at = self.samples.rows_of_grams();
+        self.samples.grams().iter().for_each(|gram| hash.gram(gram, at));
         hash.0.finalize().to_hex().to_string()
     }
 }
 
-/// Bytes of Gram matrices that are hashed together: sixteen chunks side by side, several times.
-const HASHED_BYTES: usize = 128 << 10;
+/// Numbers of Gram matrices that are hashed together: sixteen chunks side by side, several times.
+const HASHED_NUMBERS: usize = 16 << 10;
 
 /// Writes each part so that no two different sequences of parts give the same bytes.
 struct Canon(blake3::Hasher);
@@ -219,6 +208,35 @@ struct Canon(blake3::Hasher);
 impl Canon {
     fn count(&mut self, count: usize) {
         self.0.update(&(count as u64).to_le_bytes());
+    }
+
+    /// The name of a Gram matrix and its values between these rows; of a symmetric one, which all square ones are, half of them.
+    fn gram(&mut self, gram: &Gram, at: &[usize]) {
+        self.text(gram.name());
+        let in_order = at.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        let (all, width) = (gram.values().data(), gram.n_cols());
+        let (mut values, mut bytes) = (vec![], vec![]);
+        for (k, &i) in at.iter().enumerate() {
+            let row = all.get(i * width..(i + 1) * width).unwrap_or_default();
+            let among = if gram.is_square() { &at[..=k] } else { at };
+            match *among {
+                [first, .., last] if in_order && last < width => values.extend_from_slice(&row[first..=last]),
+                _ => values.extend(among.iter().filter_map(|&j| row.get(j))),
+            }
+            if values.len() >= HASHED_NUMBERS {
+                self.numbers(&values, &mut bytes);
+                values.clear();
+            }
+        }
+        self.numbers(&values, &mut bytes);
+    }
+
+    /// The bytes of numbers, by way of a buffer.
+    fn numbers(&mut self, values: &[f64], bytes: &mut Vec<u8>) {
+        bytes.resize(8 * values.len(), 0);
+        let (places, _) = bytes.as_chunks_mut::<8>();
+        places.iter_mut().zip(values).for_each(|(place, value)| *place = value.to_le_bytes());
+        self.0.update(bytes);
     }
 
     /// The bytes of the dense rows, whatever the storage.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Message, Result, message};
 use crate::linalg::Matrix;
+use crate::simd::{SIDE, dispatched, transpose};
 
 /// The allowed asymmetry of a Gram matrix, relative to its largest entry: single-precision rounding.
 const ASYMMETRY: f64 = 1e-6;
@@ -37,8 +38,8 @@ impl Gram {
         if values.n_cols() != n {
             return Err(refuse(name, format!("is {n} x {}; it must be square", values.n_cols())));
         }
-        check_finite(name, &values)?;
-        if !is_symmetric(&values) {
+        if !is_fine(values.data(), n) {
+            check_finite(name, &values)?;
             average(name, &mut values)?;
         }
         let diagonal: Arc<[f64]> = (0..n).map(|i| values.get(i, i)).collect();
@@ -119,22 +120,41 @@ fn refuse(name: &str, message: impl Into<Message>) -> Error {
     Error::input(message![format!("the Gram matrix `{name}` "), message])
 }
 
-/// Side of the squares in which a matrix is compared with its transpose: two of them fit in the first-level cache.
-const SQUARE: usize = 32;
+dispatched! {
+    /// Whether a square matrix equals its transpose to the last bit and is finite, in one read: nothing has to be averaged then,
+    /// so that shared values are not copied.
+    fn is_fine(values: &[f64], n: usize) -> bool {
+        let whole = n / SIDE * SIDE;
+        let (mut differ, mut too_large) = ([0u64; SIDE], [0u64; SIDE]);
+        let mut across = [0.0; SIDE * SIDE];
+        for i in (0..whole).step_by(SIDE) {
+            for j in (0..=i).step_by(SIDE) {
+                transpose(&values[j * n + i..], n, &mut across, SIDE);
+                for r in 0..SIDE {
+                    let row = &values[(i + r) * n + j..][..SIDE];
+                    for c in 0..SIDE {
+                        let bits = row[c].to_bits();
+                        differ[c] |= bits ^ across[r * SIDE + c].to_bits();
+                        too_large[c] |= carried(bits);
+                    }
+                }
+            }
+        }
+        for i in whole..n {
+            for j in 0..=i {
+                let bits = values[i * n + j].to_bits();
+                differ[0] |= bits ^ values[j * n + i].to_bits();
+                too_large[0] |= carried(bits);
+            }
+        }
+        differ.iter().all(|&bits| bits == 0) && too_large.iter().all(|&bits| bits >> 63 == 0)
+    }
+}
 
-/// Whether a square matrix equals its transpose to the last bit, so that nothing has to be averaged: shared values are then not copied.
-fn is_symmetric(values: &Matrix) -> bool {
-    let n = values.n_rows();
-    let same = |rows: std::ops::Range<usize>, cols: std::ops::Range<usize>| {
-        rows.fold(true, |same, i| {
-            let row = values.row(i);
-            cols.clone().fold(same, |same, j| same & (row[j].to_bits() == values.get(j, i).to_bits()))
-        })
-    };
-    (0..n).step_by(SQUARE).all(|i| {
-        let rows = i..(i + SQUARE).min(n);
-        (0..=i).step_by(SQUARE).all(|j| same(rows.clone(), j..(j + SQUARE).min(n)))
-    })
+/// Bits of which the highest is set where those of a number are not finite: one more than the highest exponent.
+fn carried(bits: u64) -> u64 {
+    const EXPONENT: u64 = 0x7ff0 << 48;
+    (bits & EXPONENT) + (1 << 52)
 }
 
 /// Replaces entries across the diagonal by their mean, where they differ by rounding alone.
@@ -188,6 +208,26 @@ mod tests {
 
     fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
         result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn whatever_entry_is_not_finite_or_differs_across_the_diagonal_is_seen() {
+        for n in [1, 7, 8, 9, 24, 29] {
+            let fine = Matrix::from_fn(n, n, |i, j| (i + 1) as f64 * (j + 1) as f64);
+            assert!(is_fine(fine.data(), n), "{n}");
+            for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let with = |at: &[(usize, usize)], value: f64| {
+                    let mut values = fine.clone();
+                    at.iter().for_each(|&(i, j)| values.set(i, j, value));
+                    is_fine(values.data(), n)
+                };
+                for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                    assert!(!with(&[(i, j), (j, i)], value), "{value} at {i}, {j} of {n}");
+                }
+                assert!(with(&[(i, j), (j, i)], f64::MAX));
+                assert!(i == j || !with(&[(i, j)], fine.get(i, j).next_up()), "{i}, {j} of {n}");
+            }
+        }
     }
 
     #[test]

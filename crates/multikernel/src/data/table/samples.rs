@@ -1,6 +1,6 @@
 //! Rows of numbers with named columns.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::gram::Gram;
@@ -231,14 +231,15 @@ impl Samples {
 
     /// The same samples as the rows of these Gram matrices, in this order; the matrices must have distinct names.
     pub fn with_grams(mut self, grams: Vec<Gram>) -> Result<Self> {
-        for (g, gram) in grams.iter().enumerate() {
+        let mut names = HashSet::new();
+        for gram in &grams {
             if gram.n_rows() != self.n_samples() {
                 let (found, n) = (gram.n_rows(), self.n_samples());
                 return Err(
                     gram.refuse(format!("has {found} rows, the data {n}; give one row per sample, in the same order"))
                 );
             }
-            if grams[..g].iter().any(|other| other.name() == gram.name()) {
+            if !names.insert(gram.name()) {
                 return Err(Error::input(format!("two Gram matrices are called '{}'; rename one", gram.name())));
             }
         }

@@ -12,6 +12,7 @@
 //! kernels than rows, sparse weights pick by chance and uniform ones cannot pick at all; inner folds decide between the
 //! two. J stays convex in d.
 
+mod curvature;
 mod cuts;
 mod lpmkl;
 mod simplemkl;
@@ -109,16 +110,14 @@ impl<'a> Objective<'a> {
         Ok(Objective { task, control, tolerance, sparsity: params.sparsity, uniform, problems, trainable })
     }
 
-    /// The kernel at these weights, and its change along each of some directions, in one pass.
-    fn combine(&self, weights: &[f64], directions: &[&[f64]]) -> Result<(Matrix, Vec<Matrix>)> {
-        let columns = [&[weights], directions].concat();
-        let all = Matrix::from_fn(weights.len(), columns.len(), |m, c| self.sparsity * columns[c][m]);
-        let mut sums = self.task.stack()?.combine(&all, self.task.pool)?;
-        let mut gram = sums.remove(0);
+    /// The kernel at these weights.
+    fn combine(&self, weights: &[f64]) -> Result<Matrix> {
+        let learned = Matrix::from_fn(weights.len(), 1, |m, _| self.sparsity * weights[m]);
+        let mut gram = self.task.stack()?.combine(&learned, self.task.pool)?.remove(0);
         if let Some(uniform) = &self.uniform {
             gram.data_mut().iter_mut().zip(uniform.data()).for_each(|(sum, value)| *sum += value);
         }
-        Ok((gram, sums))
+        Ok(gram)
     }
 
     /// The SVMs on a combined kernel, warm-started from other dual variables; without slopes.
@@ -171,7 +170,7 @@ impl<'a> Objective<'a> {
 
     /// The SVMs at these weights, with all slopes.
     fn at(&self, weights: Vec<f64>, start: &[f64]) -> Result<Point> {
-        let gram = self.combine(&weights, &[])?.0;
+        let gram = self.combine(&weights)?;
         self.with_all_slopes(self.solve(weights, &gram, start)?)
     }
 }
