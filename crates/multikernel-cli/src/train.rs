@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use multikernel::data::TargetKind;
 use multikernel::file;
 use multikernel::plan::{Model, Registry, Session};
