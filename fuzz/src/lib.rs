@@ -1,8 +1,9 @@
 //! What targets share: small sets of rows, and models and checkpoints of every method on them, made once when a target
 //! begins. What a target forges is therefore always what this version writes.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use multikernel::data::{Dataset, Format, Gram, Labels, ReadOptions, Samples, Times, ViewSource, read_from, read_views};
 use multikernel::dist::Rng;
@@ -43,10 +44,18 @@ pub fn options() -> ReadOptions {
     options
 }
 
-/// Lets panics be caught inside the library, where readers of others may panic; those that leave it still end the target.
-pub fn catch_inside() {
-    static CATCHING: std::sync::Once = std::sync::Once::new();
-    CATCHING.call_once(|| std::panic::set_hook(Box::new(|info| eprintln!("{info}"))));
+/// Lets panics be caught inside the library, where readers of others may panic: these are refusals, and nothing is said of them. One that
+/// leaves it still ends the target.
+pub fn refusing(work: impl FnOnce()) {
+    static SAID: Mutex<String> = Mutex::new(String::new());
+    static LISTENING: Once = Once::new();
+    LISTENING.call_once(|| {
+        std::panic::set_hook(Box::new(|info| *SAID.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string()));
+    });
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        eprintln!("{}", SAID.lock().unwrap_or_else(PoisonError::into_inner));
+        std::process::abort();
+    }
 }
 
 /// Rows of two columns that have something to do with their class.

@@ -4,6 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use multikernel::Plan;
 use multikernel::data::{Dataset, Gram, Labels, Samples, read_matrix};
+use multikernel::plan::Session;
+use multikernel::run::Silent;
 use multikernel_fuzz::{pool, written};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let Ok(set) = Labels::new(&labels).and_then(|labels| Dataset::new("rows", samples, labels)) else { return };
     let plan = Plan::new("average").and_then(|plan| plan.kernels("precomputed(k), distance(median) on k"));
-    if let Ok(model) = plan.and_then(|plan| plan.train(&set)) {
+    if let Ok(model) = plan.and_then(|plan| plan.train_in(&set, &mut Session::new(pool(), &mut Silent))) {
         let _ = model.predict_in(&set.samples, pool());
     }
 });

@@ -37,17 +37,22 @@ fn wholes() -> Vec<Whole> {
     sets().into_iter().filter(|(name, _)| ["two", "three", "numbers", "times"].contains(name)).map(of).collect()
 }
 
+fn cut(whole: &Whole) -> SplitEvaluation<'_> {
+    SplitEvaluation::new(&whole.data, &whole.plans, &PROTOCOL, 0).expect("an evaluation")
+}
+
 fuzz_target!(|bytes: &[u8]| {
     static WHOLES: OnceLock<Vec<Whole>> = OnceLock::new();
+    static CUTS: OnceLock<Vec<SplitEvaluation<'static>>> = OnceLock::new();
     let [pick, which, choices @ ..] = bytes else { return };
     let wholes = WHOLES.get_or_init(wholes);
-    let whole = &wholes[usize::from(*pick) % wholes.len()];
+    let cuts = CUTS.get_or_init(|| wholes.iter().map(cut).collect());
+    let (whole, cut) = (&wholes[usize::from(*pick) % wholes.len()], &cuts[usize::from(*pick) % wholes.len()]);
     let mut records = whole.records.clone();
     let (which, mut choices) = (usize::from(*which) % records.len(), choices);
     mutate(&mut choices, &mut records[which], "");
     let parts: Result<Vec<Vec<u8>>, _> = records.iter().map(|record| file::bytes(Kind::Part, record)).collect();
     let Ok(parts) = parts else { return };
-    let cut = SplitEvaluation::new(&whole.data, &whole.plans, &PROTOCOL, 0).expect("an evaluation");
     if let Ok(found) = cut.join(&parts) {
         let _ = (report::evaluation_text(&found), report::evaluation_json(&found));
     }

@@ -223,6 +223,10 @@ def fit_partitions(
     on_progress: Any = ...,
 ) -> tuple[Model, list[str]]: ...
 
+class Claim:
+    def __init__(self, path: Any) -> None: ...
+    def close(self) -> None: ...
+
 class Evaluating:
     def __init__(
         self,

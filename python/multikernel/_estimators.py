@@ -381,6 +381,10 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
     def _end(self, progress: FitProgress, notes: list[str], interrupt: BaseException | None) -> None:
         """After a fit: passes Ctrl-C on and says what the run said."""
         if interrupt is not None and not isinstance(interrupt, Stop):
+            # What is lost is told to those who stop a fit, too.
+            for note in notes:
+                if note.startswith("warning: "):
+                    warnings.warn(note.removeprefix("warning: "), UserWarning, stacklevel=4)
             raise interrupt
         progress.finish()
         self._warn(notes)

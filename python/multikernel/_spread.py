@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickle
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -129,16 +132,18 @@ def spread(
     evaluating = job.evaluating()
     fingerprint, parts = evaluating.parts()
     stored = Stored(checkpoint, fingerprint)
-    done = stored.read()
     pickled = pickle.dumps(job)
     key = hashlib.sha256(pickled).hexdigest()
     tell = printer("evaluate") if verbose else None
-    left = [part for part in parts if part not in done]
-    for part, content in _results(executor, key, pickled, left, n_jobs or 1, deadline):
-        done[part] = content
-        stored.add(part, content)
-        if tell is not None:
-            tell("parts", len(done), len(parts))
+    # Two clients would cut off each other's parts.
+    with nullcontext() if checkpoint is None else closing(_core.Claim(checkpoint)):
+        done = stored.read()
+        left = [part for part in parts if part not in done]
+        for part, content in _results(executor, key, pickled, left, n_jobs or 1, deadline):
+            done[part] = content
+            stored.add(part, content)
+            if tell is not None:
+                tell("parts", len(done), len(parts))
     return evaluating.join([done[part] for part in parts])
 
 
@@ -221,6 +226,7 @@ class Stored:
     def __init__(self, path: Any, fingerprint: str) -> None:
         self.path = None if path is None else Path(path)
         self.fingerprint = fingerprint
+        self._is_failing = False
 
     def read(self) -> dict[Part, bytes]:
         found: dict[Part, bytes] = {}
@@ -228,26 +234,66 @@ class Stored:
             return found
         end = 0
         with self.path.open("r+b") as file:
+            length = os.fstat(file.fileno()).st_size
             while line := file.readline():
-                try:
-                    head = json.loads(line)
-                    part, size = (head["plan"], head["split"]), head["size"]
-                except (ValueError, KeyError, TypeError):
-                    if end == 0:
-                        raise ValueError(f"{self.path} is no checkpoint of an evaluation; give another file") from None
+                head = _head(line)
+                if head is None:
+                    if end == 0 and not _is_begun(line):
+                        raise ValueError(f"{self.path} is no checkpoint of an evaluation; give another file")
                     break
-                if head.get("fingerprint") != self.fingerprint:
+                if head["fingerprint"] != self.fingerprint:
                     raise ValueError(f"{self.path} holds parts of another evaluation; give another file, or remove it")
-                content = file.read(size)
-                if len(content) < size:
+                # A size that lies would take memory.
+                if head["size"] > length - file.tell():
                     break
-                found[part], end = content, file.tell()
+                found[head["plan"], head["split"]], end = file.read(head["size"]), file.tell()
             file.truncate(end)
         return found
 
     def add(self, part: Part, content: bytes) -> None:
+        """Appends a part. A disk that is full for a while must not cost the evaluation: told once, and what was written of
+        the part is taken back."""
         if self.path is None:
             return
         head = {"fingerprint": self.fingerprint, "plan": part[0], "split": part[1], "size": len(content)}
-        with self.path.open("ab") as file:
-            file.write(json.dumps(head).encode() + b"\n" + content)
+        try:
+            with self.path.open("ab", buffering=0) as file:
+                _append(file, json.dumps(head).encode() + b"\n" + content)
+        except OSError as error:
+            if not self._is_failing:
+                message = f"this part was not stored in {self.path}, the evaluation goes on: {error}"
+                warnings.warn(message, UserWarning, stacklevel=5)
+            self._is_failing = True
+        else:
+            self._is_failing = False
+
+
+#: How every checkpoint begins.
+BEGIN = b'{"fingerprint": "'
+
+
+def _is_begun(line: bytes) -> bool:
+    """Whether a client was lost amid the first line."""
+    return BEGIN.startswith(line[: len(BEGIN)]) and len(line) < 200 and not line.endswith(b"\n")
+
+
+def _head(line: bytes) -> dict[str, Any] | None:
+    """The line before a part, if it is one."""
+    try:
+        head = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    numbers = [head.get(name) for name in ("plan", "split", "size")] if isinstance(head, dict) else [None]
+    is_whole = all(type(number) is int and number >= 0 for number in numbers)
+    return head if is_whole and isinstance(head.get("fingerprint"), str) else None
+
+
+def _append(file: Any, record: bytes) -> None:
+    """Writes all of a record or none of it."""
+    begin, left = file.tell(), memoryview(record)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError:
+        file.truncate(begin)
+        raise

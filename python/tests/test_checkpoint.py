@@ -1,8 +1,12 @@
 """Fits that are killed or stopped go on from their checkpoint."""
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 import multikernel as mk
@@ -117,6 +121,24 @@ def test_other_rows_and_settings_are_refused(tmp_path):
     with pytest.raises(ValueError, match="belongs to another run: its method is `bm3kl`, this run's is `average`"):
         mk.AverageMKL().fit(X, y, checkpoint=path)
     assert path.read_bytes() == kept
+
+
+def test_an_interrupted_fit_tells_that_its_checkpoints_failed(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+
+    def interrupt():
+        while not (folder / "run").exists():
+            time.sleep(0.01)
+        shutil.rmtree(folder)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.warns(UserWarning, match="this checkpoint was not stored"), pytest.raises(KeyboardInterrupt):
+        mk.BM3KL(draws=100_000).fit(*rows(), checkpoint=folder / "run", checkpoint_seconds=0)
+    thread.join()
 
 
 def test_files_that_are_no_checkpoints_are_left_alone(tmp_path):

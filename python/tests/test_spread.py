@@ -1,6 +1,9 @@
 """Evaluations spread over processes, and what comes back."""
 
 import copy
+import errno
+import itertools
+import json
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -8,6 +11,7 @@ import joblib
 import multikernel as mk
 import numpy as np
 import pytest
+from multikernel import _spread
 from sklearn.datasets import load_diabetes
 
 METHODS = ["majority", "average", "evidence"]
@@ -81,6 +85,93 @@ def test_a_lost_client_goes_on_from_its_checkpoint(sonar, tmp_path):
         with pytest.raises(ValueError, match="no checkpoint"):
             mk.evaluate(X, y, METHODS, folds=3, executor=pool, checkpoint=path)
         assert path.read_text() == "my notes"
+
+
+def test_a_client_lost_amid_its_first_part_begins_anew(sonar, tmp_path):
+    X, y = sonar
+    path = tmp_path / "parts"
+    wanted = timeless(mk.evaluate(X, y, METHODS, folds=2))
+    for begun in [b"", b"{", b'{"fingerprint": "', b'{"fingerprint": "0123456789abcdef']:
+        path.write_bytes(begun)
+        with ThreadPoolExecutor(1) as pool:
+            assert timeless(mk.evaluate(X, y, METHODS, folds=2, executor=pool, checkpoint=path)) == wanted
+    for other in [b'{"fingerprint": "mine"}\n', b"{}", b'{"fingerprint": "' + b"x" * 500]:
+        path.write_bytes(other)
+        with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="no checkpoint"):
+            mk.evaluate(X, y, METHODS, folds=2, executor=pool, checkpoint=path)
+        assert path.read_bytes() == other
+
+
+def test_two_clients_do_not_share_a_checkpoint(sonar, tmp_path):
+    X, y = sonar
+
+    class Second(Counting):
+        def submit(self, *args, **kwargs):
+            if self.count == 0:
+                with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="is being written by another run"):
+                    mk.evaluate(X, y, METHODS, folds=2, executor=pool, checkpoint=tmp_path / "parts")
+            return super().submit(*args, **kwargs)
+
+    with Second() as pool:
+        mk.evaluate(X, y, METHODS, folds=2, executor=pool, checkpoint=tmp_path / "parts")
+        assert pool.count == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+def test_forged_parts_in_a_checkpoint_are_left_out(sonar, tmp_path):
+    X, y = sonar
+    path = tmp_path / "parts"
+    with ThreadPoolExecutor(1) as pool:
+        found = mk.evaluate(X, y, METHODS, folds=2, executor=pool, checkpoint=path)
+    whole = path.read_bytes()
+    head = json.loads(whole.partition(b"\n")[0])
+    changes = [{"size": size} for size in (-1, "9", 1e300, 10**12, 10**30, None, True)]
+    changes += [{"plan": [0]}, {"plan": {}}, {"split": "0"}, {"split": None}]
+    lines = [json.dumps(head | change).encode() for change in changes] + [b"[" * 100_000, b"null", b"[1]", b"\xff"]
+    for line in lines:
+        path.write_bytes(whole + line + b"\n")
+        with Counting() as pool:
+            again = mk.evaluate(X, y, METHODS, folds=2, executor=pool, checkpoint=path)
+            assert pool.count == 0
+        assert timeless(again) == timeless(found) and path.read_bytes() == whole, line[:80]
+
+
+def test_a_full_disk_costs_the_checkpoint_alone(sonar, tmp_path, monkeypatch):
+    X, y = sonar
+    path = tmp_path / "parts"
+    append, n = _spread._append, itertools.count()
+
+    def full(file, record):
+        if next(n) in (1, 2):
+            with pytest.raises(OSError):
+                append(Half(file), record)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(file, record)
+
+    class Half:
+        """A file on a disk that takes half of what is written."""
+
+        def __init__(self, file):
+            self.file, self.is_full = file, False
+
+        def write(self, record):
+            if self.is_full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            self.is_full = True
+            return self.file.write(record[: len(record) // 2])
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+    monkeypatch.setattr(_spread, "_append", full)
+    with ThreadPoolExecutor(1) as pool, pytest.warns(UserWarning, match="No space left") as told:
+        found = mk.evaluate(X, y, METHODS, folds=4, executor=pool, checkpoint=path)
+    assert len(told) == 1 and "the evaluation goes on" in str(told[0].message)
+    assert timeless(found) == timeless(mk.evaluate(X, y, METHODS, folds=4))
+    # What was stored is whole: two parts are computed again.
+    with Counting() as pool:
+        mk.evaluate(X, y, METHODS, folds=4, executor=pool, checkpoint=path)
+        assert pool.count == 2
 
 
 def test_nothing_in_time_is_an_error_that_names_the_parts(sonar):

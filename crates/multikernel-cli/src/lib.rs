@@ -39,7 +39,8 @@ mod terminal;
 mod train;
 mod write;
 
-use std::io::{ErrorKind, Write};
+use std::borrow::Cow;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -51,8 +52,8 @@ use args::{Cli, Command, Datasets, DatasetsCommand};
 /// Runs the command line with the methods of a registry. Exit status: 0, or 2 after an error.
 pub fn main(registry: Registry) -> ExitCode {
     stop::survive_size_limits();
-    let matches = args::command(&registry).get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = args::command(&registry).try_get_matches().unwrap_or_else(|error| refuse(&error));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| refuse(&error));
     let found = run(cli, &registry);
     stop::release();
     match found {
@@ -63,6 +64,17 @@ pub fn main(registry: Registry) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Ends the program with help or with what is wrong with its arguments. A file may be called like an option, and by `*` its name is
+/// an argument: it must not act on the terminal either.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if let Cow::Owned(shown) = terminal::escaped(text.trim_end()) {
+        say(&shown);
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 fn run(cli: Cli, registry: &Registry) -> Result<()> {
@@ -97,9 +109,10 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
     }
 }
 
-/// Writes a result to standard output.
+/// Writes a result to standard output: programs get it as it is, and a terminal without what it would act on.
 fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
+    let text = if out.is_terminal() { terminal::escaped(text) } else { Cow::Borrowed(text) };
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 /// Memory limit in bytes for data, and then for kernels: `--memory`, or most of the memory that is free if the system
-/// reports it: that of the machine, of the control groups of this process, and of its address space.
+/// reports it: that of the machine, of the control groups of this process, and of its limits on addresses and data.
 pub(crate) fn limit(given: Option<&str>) -> Result<Option<u64>> {
     match given {
         Some(text) => match parse_size(text) {
@@ -36,9 +36,12 @@ fn parse_size(text: &str) -> Option<u64> {
     (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// The least of what the machine, control groups and the limit on addresses leave; `root` is `/` but in tests.
+/// The least of what the machine, control groups and the limits of the process leave; `root` is `/` but in tests.
 fn free_bytes(root: &Path) -> Option<u64> {
-    [machine(root), control_groups(root), addresses(root)].into_iter().flatten().min()
+    // `ulimit -v` and `ulimit -d`: each with what counts towards it.
+    let limits = [("Max address space", "VmSize:"), ("Max data size", "VmData:")];
+    let left = limits.map(|(limit, mapped)| left_of(root, limit, mapped));
+    [machine(root), control_groups(root)].into_iter().chain(left).flatten().min()
 }
 
 fn machine(root: &Path) -> Option<u64> {
@@ -50,13 +53,13 @@ fn machine(root: &Path) -> Option<u64> {
 /// What a thread maps for its stack and its allocator.
 const THREAD_BYTES: u64 = 72 << 20;
 
-/// What `ulimit -v` leaves: the limit less what is mapped already, and what threads may map, which is seldom all of it.
-fn addresses(root: &Path) -> Option<u64> {
+/// What a limit of the process leaves: the limit less what is mapped already, and what threads may map, which is seldom all of it.
+fn left_of(root: &Path, limit: &str, mapped: &str) -> Option<u64> {
     let limits = std::fs::read_to_string(root.join("proc/self/limits")).ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
     let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
     let status = std::fs::read_to_string(root.join("proc/self/status")).ok()?;
-    let mapped = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let mapped = status.lines().find_map(|line| line.strip_prefix(mapped))?;
     let mapped = mapped.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
     let left = limit.saturating_sub(mapped);
     Some(left.saturating_sub(threads() * THREAD_BYTES).max(left / 4))
@@ -74,9 +77,11 @@ fn control_groups(root: &Path) -> Option<u64> {
         let mut parts = line.splitn(3, ':');
         let (Some(id), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
         let (mount, names) = match (id, controllers) {
-            ("0", "") => ("sys/fs/cgroup", ["memory.max", "memory.current"]),
+            // Above the limit `high` a process is not killed, but made to wait until it hardly moves.
+            ("0", "") => ("sys/fs/cgroup", ["memory.max", "memory.high", "memory.current"]),
             (_, controllers) if controllers.split(',').any(|name| name == "memory") => {
-                ("sys/fs/cgroup/memory", ["memory.limit_in_bytes", "memory.usage_in_bytes"])
+                let limit = "memory.limit_in_bytes";
+                ("sys/fs/cgroup/memory", [limit, limit, "memory.usage_in_bytes"])
             }
             _ => continue,
         };
@@ -91,10 +96,10 @@ fn control_groups(root: &Path) -> Option<u64> {
     least
 }
 
-/// What a group leaves: its limit less what is used, not counting files that the system would drop.
-fn left_in(group: &Path, [limit, usage]: [&str; 2]) -> Option<u64> {
+/// What a group leaves: the lower limit less what is used, not counting files that the system would drop.
+fn left_in(group: &Path, [most, high, usage]: [&str; 3]) -> Option<u64> {
     let number = |name: &str| std::fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
-    let (limit, usage) = (number(limit)?, number(usage)?);
+    let (limit, usage) = ([most, high].into_iter().filter_map(number).min()?, number(usage)?);
     let stat = std::fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
     let dropped = |line: &str| {
         let (name, bytes) = line.split_once(' ')?;
@@ -144,17 +149,43 @@ mod tests {
     }
 
     #[test]
+    fn group_that_is_slowed_down_is_as_good_as_full() {
+        let group = |high: &'static str| {
+            let files = [
+                ("proc/self/cgroup", "0::/mine\n"),
+                ("sys/fs/cgroup/mine/memory.max", "9000000\n"),
+                ("sys/fs/cgroup/mine/memory.high", high),
+                ("sys/fs/cgroup/mine/memory.current", "1000000\n"),
+            ];
+            free_bytes(system(&files).path())
+        };
+        assert_eq!(group("3000000\n"), Some(2_000_000));
+        assert_eq!(group("max\n"), Some(8_000_000));
+    }
+
+    #[test]
+    fn limit_on_data_is_one_of_memory() {
+        let limits = (
+            "proc/self/limits",
+            "Max data size             7000000 unlimited bytes\nMax address space unlimited unlimited bytes\n",
+        );
+        let status = ("proc/self/status", "VmSize:\t 9000000 kB\nVmData:\t 3000 kB\n");
+        assert_eq!(free_bytes(system(&[limits, status]).path()), Some(982_000), "a quarter of what is left");
+    }
+
+    #[test]
     fn limit_on_addresses_counts_less_what_is_and_will_be_mapped() {
+        let of_addresses = |root: &Path| left_of(root, "Max address space", "VmSize:");
         let limits =
             ("proc/self/limits", "Limit  Soft  Hard  Units\nMax address space   8000000000  unlimited  bytes\n");
         let status = ("proc/self/status", "Name: x\nVmSize:\t 1000000 kB\n");
         let left: u64 = 8_000_000_000 - 1_024_000_000;
         let expected = left.saturating_sub(threads() * THREAD_BYTES).max(left / 4);
-        assert_eq!(addresses(system(&[limits, status]).path()), Some(expected));
+        assert_eq!(of_addresses(system(&[limits, status]).path()), Some(expected));
         let tight = ("proc/self/limits", "Max address space         1124000000  unlimited  bytes\n");
-        assert_eq!(addresses(system(&[tight, status]).path()), Some(25_000_000), "small jobs still run");
+        assert_eq!(of_addresses(system(&[tight, status]).path()), Some(25_000_000), "small jobs still run");
         let unlimited = ("proc/self/limits", "Max address space         unlimited  unlimited  bytes\n");
-        assert_eq!(addresses(system(&[unlimited, status]).path()), None);
+        assert_eq!(of_addresses(system(&[unlimited, status]).path()), None);
     }
 
     #[test]

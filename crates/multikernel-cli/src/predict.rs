@@ -242,9 +242,10 @@ pub(crate) fn guard_formulas(guards: bool) {
     GUARDS_FORMULAS.store(guards, Ordering::Relaxed);
 }
 
-/// Whether a spreadsheet takes a cell for a formula. A number is none.
+/// Whether a spreadsheet takes a cell for a formula: some take signs of full width, too. A number is none.
 fn is_formula(cell: &str) -> bool {
-    cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
+    let signs = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+    cell.starts_with(signs) && cell.parse::<f64>().is_err()
 }
 
 /// A CSV cell, quoted if necessary.

@@ -1,5 +1,7 @@
 //! `report`.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -11,6 +13,9 @@ use crate::args::Report;
 use crate::bar::Bar;
 use crate::{data, picture};
 
+/// More than the JSON of any evaluation has.
+const MAX_JSON: u64 = 1 << 28;
+
 pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
     let input = args.input.display().to_string();
@@ -21,23 +26,36 @@ pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
         Some(_) => picture::check_out("--out", &args.out)?,
         None => check_out("--out", &args.out)?,
     }
-    let content = std::fs::read(&args.input).with_context(|| format!("cannot read {input}"))?;
-    let page = if content.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+    let page = if let Some(json) = evaluation(&args.input)? {
         if args.data.is_some() || !args.reading.views.is_empty() {
             bail!("{input} is an evaluation, whose page needs no rows; give rows with a model, or none");
         }
-        let json = String::from_utf8_lossy(&content);
         let made = match &args.picture {
             Some(kind) => evaluation_picture(&json, kind),
             None => evaluation_page(&json, Some(&command())),
         };
         made.with_context(|| input.clone())?
     } else {
-        drop(content);
         let model = Model::load_with(&args.input, registry)?;
         of_model(args, &model, &mut bar)?
     };
     Ok(file::write_atomic(&args.out, page.as_bytes())?)
+}
+
+/// The text of an evaluation, if the file begins like one. A device without end and a file with holes are told by what was read.
+fn evaluation(path: &Path) -> Result<Option<String>> {
+    let failed = || format!("cannot read {}", path.display());
+    let mut reader = BufReader::new(File::open(path).with_context(failed)?);
+    let head = reader.fill_buf().with_context(failed)?;
+    if head.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Ok(None);
+    }
+    let mut content = vec![];
+    reader.take(MAX_JSON + 1).read_to_end(&mut content).with_context(failed)?;
+    if content.len() as u64 > MAX_JSON {
+        bail!("{}: is larger than any evaluation; give what `multikernel evaluate --json` prints", path.display());
+    }
+    Ok(Some(String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())))
 }
 
 fn of_model(args: &Report, model: &Model, bar: &mut Bar) -> Result<String> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use multikernel::data::TargetKind;
 use multikernel::file;
 use multikernel::plan::{Model, Registry, Session};
@@ -86,9 +86,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let (finished, why) = (model.training().is_finished(), model.training().stop());
     match &args.checkpoint {
         // The model is safe; a finished run has nothing to resume.
-        Some(path) if finished && path.exists() => {
-            std::fs::remove_file(path).with_context(|| format!("cannot remove the checkpoint {}", path.display()))?
-        }
+        Some(path) if finished && path.exists() => file::remove(path)?,
         Some(path) if !finished && path.exists() => {
             bar.note(&format!("{why}; add --resume to go on from {}", path.display()))
         }

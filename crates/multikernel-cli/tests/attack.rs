@@ -370,6 +370,13 @@ fn other_cases(folder: &Path) -> Vec<Case> {
         ("MK inspect /dev/zero", "/dev/zero"),
         ("MK inspect /dev/urandom", "/dev/urandom"),
         ("MK predict m /dev/zero", "/dev/zero"),
+        ("MK report /dev/zero --out OUT.html", "/dev/zero"),
+        ("MK report hole.multikernel --out OUT.html", "hole.multikernel"),
+        ("yes '{' | MK report /dev/stdin --out OUT.html", "/dev/stdin"),
+        (
+            "head -c 200000000 /dev/zero | tr '\\0' x | gzip -1 > OUT.gmt.gz; MK train num.csv --kernels 'linear each set(OUT.gmt.gz)' --out OUT",
+            "OUT.gmt.gz",
+        ),
         ("MK columns /dev/urandom --memory 64MiB", "/dev/urandom"),
         ("MK train - --out OUT < /dev/null", "standard input"),
         ("MK train - --out OUT <&-", "standard input"),

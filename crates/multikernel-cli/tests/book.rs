@@ -175,3 +175,42 @@ fn every_file_the_references_name_exists() {
         }
     }
 }
+
+/// The names of functions in all sources under a folder.
+fn functions(folder: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(functions(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs" || ending == "py") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let names = text.lines().filter_map(|line| {
+                let line = line.trim_start();
+                line.strip_prefix("fn ").or_else(|| line.strip_prefix("def "))?.split_once('(')
+            });
+            found.extend(names.map(|(name, _)| name.to_string()));
+        }
+    }
+    found
+}
+
+#[test]
+fn tests_of_faults_exist_and_each_kind_has_three_that_were_looked_for() {
+    let page = std::fs::read_to_string(repository().join("docs/promises.md")).unwrap();
+    let mut known = functions(&repository().join("crates"));
+    known.extend(functions(&repository().join("python/tests")));
+    let section = page.split("## Faults, and the tests").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let rows: Vec<Vec<&str>> =
+        section.lines().filter(|line| line.starts_with("| ")).skip(1).map(|row| row.split(" | ").collect()).collect();
+    assert!(rows.len() >= 9, "{} kinds", rows.len());
+    for row in rows {
+        let tests = |cell: &str| -> Vec<String> {
+            cell.split('`').skip(1).step_by(2).filter(|name| name.contains('_')).map(str::to_string).collect()
+        };
+        assert!(!tests(row[1]).is_empty() && tests(row[2]).len() >= 3, "{row:?}");
+        for name in row.iter().flat_map(|cell| tests(cell)) {
+            assert!(known.contains(&name), "{}: no test is called {name}", row[0]);
+        }
+    }
+}

@@ -34,6 +34,27 @@ fn device_without_end_is_no_model_and_takes_no_memory() {
     assert!(said(&output).contains("not a multikernel model: it looks like a binary file"), "{}", said(&output));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn page_of_what_does_not_end_is_refused_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    // Holes cost no disk.
+    std::fs::write(folder.path().join("hole.json"), "{").unwrap();
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(folder.path().join("hole.json"))
+        .and_then(|file| file.set_len(1 << 40))
+        .unwrap();
+    for (input, reason) in [
+        ("/dev/zero", "not a multikernel model: it looks like a binary file"),
+        ("hole.json", "hole.json: is larger than any evaluation"),
+    ] {
+        let output = within(folder.path(), 900_000, &format!("report {input} --out page.html"));
+        assert_eq!(output.status.code(), Some(2), "{input}: {}", said(&output));
+        assert!(said(&output).contains(reason), "{input}: {}", said(&output));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn line_without_end_is_refused_within_the_memory_allowed() {
@@ -154,6 +175,20 @@ fn second_run_on_one_file_is_refused_and_a_killed_one_forgotten() {
 
 #[cfg(unix)]
 #[test]
+fn stream_is_not_overwritten_under_another_of_its_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..20).map(|i| format!("{i},{},{}\n", i % 7, ["p", "q"][i % 2])).collect();
+    let (stream, second) = (folder.path().join("rows.csv"), folder.path().join("second.csv"));
+    std::fs::write(&stream, format!("a,b,label\n{rows}")).unwrap();
+    std::fs::hard_link(&stream, &second).unwrap();
+    let output = run(folder.path(), &["online", "rows.csv", "--warmup", "5", "--predictions", "second.csv"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("second.csv"), "{}", said(&output));
+    assert!(std::fs::read_to_string(&stream).unwrap().ends_with("19,5,q\n"), "the stream is gone");
+}
+
+#[cfg(unix)]
+#[test]
 fn quiet_run_tells_once_that_checkpoints_fail() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("d")).unwrap();
@@ -192,6 +227,47 @@ fn quiet_run_tells_once_that_checkpoints_fail() {
     assert!(folder.path().join("m").exists());
 }
 
+/// A stream that is open until its checkpoint is stored, whose folder then goes away.
+#[cfg(unix)]
+fn stream_without_its_folder(folder: &Path, args: &[&str]) -> std::process::Child {
+    std::fs::create_dir(folder.join("d")).unwrap();
+    let mut child = Command::new(MULTIKERNEL)
+        .args(["online", "-", "--warmup", "8", "--checkpoint", "d/c", "--checkpoint-seconds", "0", "-q"])
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let rows: String = (0..20).map(|i| format!("{i},{},{}\n", i % 7, ["p", "q"][i % 2])).collect();
+    let stream = child.stdin.as_mut().unwrap();
+    stream.write_all(format!("a,b,label\n{rows}").as_bytes()).and_then(|()| stream.flush()).unwrap();
+    let start = Instant::now();
+    let mut was_there = false;
+    // Something may be written there just now.
+    while !was_there || std::fs::remove_dir_all(folder.join("d")).is_err() {
+        was_there |= folder.join("d/c").exists();
+        assert!(start.elapsed() < Duration::from_secs(20), "no checkpoint");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+#[cfg(unix)]
+#[test]
+fn model_is_kept_where_its_last_checkpoint_cannot_be_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = stream_without_its_folder(folder.path(), &["--out", "m"]);
+    // The stream goes on: its end would be that of the run.
+    let _stream = child.stdin.take();
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("error: ") && said(&output).contains("d/c"), "{}", said(&output));
+    assert!(run(folder.path(), &["inspect", "m"]).status.success(), "what was learned is lost");
+}
+
 #[cfg(unix)]
 #[test]
 fn signal_while_loading_ends_the_program_at_once() {
@@ -227,6 +303,17 @@ fn limit_on_addresses_is_told_from_no_memory() {
     assert!(!said(&output).contains("0 bytes may be used"), "{}", said(&output));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn limit_on_data_is_told_before_it_is_met() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(run(folder.path(), &["datasets", "make", "moons", "--rows", "12000", "--out", "r.csv"]).status.success());
+    let command = format!("ulimit -d 800000; exec {MULTIKERNEL} train r.csv --method average --out m");
+    let output = Command::new("bash").args(["-c", &command]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("needs 1.07 GiB but ") && said(&output).contains("rows fit"), "{}", said(&output));
+}
+
 #[test]
 fn names_and_labels_cannot_act_on_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
@@ -250,10 +337,73 @@ fn names_and_labels_cannot_act_on_the_terminal() {
     }
 }
 
+/// What a terminal shows of a command's result.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(folder: &Path, args: &[&str]) -> String {
+    use std::io::Read;
+    use std::os::fd::{FromRawFd, OwnedFd};
+    let (mut ours, mut its, none) = (0, 0, std::ptr::null_mut());
+    // SAFETY: the pointers are to local variables, or null where nothing is wanted.
+    assert_eq!(unsafe { libc::openpty(&mut ours, &mut its, none, none.cast(), none.cast()) }, 0);
+    // SAFETY: both were just opened, and nobody else closes them.
+    let (ours, its) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(its)) };
+    let mut child =
+        Command::new(MULTIKERNEL).args(args).current_dir(folder).stdout(its).stderr(Stdio::null()).spawn().unwrap();
+    // The end of a terminal is an error.
+    let mut shown = vec![];
+    std::fs::File::from(ours).read_to_end(&mut shown).ok();
+    assert!(child.wait().unwrap().success(), "{args:?}");
+    String::from_utf8(shown).unwrap().replace("\r\n", "\n")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_on_a_terminal_cannot_act_on_it_and_programs_get_them_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let class = |i: usize| ["p\x1b[31m", "q\u{9b}2J\u{202e}"][i % 2];
+    let rows: String = (0..30).map(|i| format!("s{i}\x1b[2J,{i},{},{}\n", i * i % 11, class(i))).collect();
+    std::fs::write(folder.path().join("rows.csv"), format!("id,a,b,label\n{rows}")).unwrap();
+    assert!(run(folder.path(), &["train", "rows.csv", "--method", "average", "--out", "m"]).status.success());
+    for args in [
+        &["predict", "m", "rows.csv"][..],
+        &["inspect", "m", "--json"],
+        &["evaluate", "rows.csv", "--method", "majority", "--folds", "2", "--json"],
+        &["online", "rows.csv", "--warmup", "5", "--json"],
+    ] {
+        let shown = on_a_terminal(folder.path(), args);
+        let hostile = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
+        assert!(!shown.contains(hostile), "{args:?}: {shown:?}");
+        assert!(shown.contains("\\u{9b}2J\\u{202e}"), "{args:?}: {shown:?}");
+    }
+    let piped = printed(&run(folder.path(), &["predict", "m", "rows.csv"]));
+    assert!(piped.contains("s0\x1b[2J,p\x1b[31m"), "{piped:?}");
+}
+
+#[test]
+fn arguments_cannot_act_on_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    for args in [
+        &["--\x1b]0;owned\x07"][..],
+        &["\x1b[2J"],
+        &["train", "-\u{9b}2J.csv"],
+        &["train", "sonar", "sonar", "\u{202e}csv"],
+        &["evaluate", "sonar", "--folds", "\x1b[2J"],
+        &["evaluate", "sonar", "--folds=3", "--header=\x07"],
+    ] {
+        let output = run(folder.path(), args);
+        let hostile = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
+        assert!(output.status.code() == Some(2) && said(&output).contains("error: "), "{args:?}: {}", said(&output));
+        assert!(!said(&output).contains(hostile), "{args:?}: {:?}", said(&output));
+    }
+    // Of sequences that begin with an escape character nothing is left; others are shown.
+    let output = run(folder.path(), &["train", "--\u{9b}2J"]);
+    assert!(said(&output).contains("\\u{9b}2J"), "{:?}", said(&output));
+}
+
 #[test]
 fn formulas_in_written_tables_are_guarded_on_request() {
     let folder = tempfile::tempdir().unwrap();
-    let classes = ["=HYPERLINK(\"x\")", "@sum"];
+    let classes = ["=HYPERLINK(\"x\")", "＝1+1"];
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let rows: String = (0..30).map(|i| format!("+id{i},{i},{},{}\n", i * i % 11, quoted(classes[i % 2]))).collect();
     std::fs::write(folder.path().join("rows.csv"), format!("id,a,b,label\n{rows}")).unwrap();
@@ -262,6 +412,8 @@ fn formulas_in_written_tables_are_guarded_on_request() {
     assert!(plain.contains("\n+id0,") && !plain.contains('\''), "{plain}");
     let guarded = printed(&run(folder.path(), &["predict", "m", "rows.csv", "-q", "--scores", "--guard-formulas"]));
     assert!(guarded.contains("\n\"'+id0\",") && guarded.contains("\"'=HYPERLINK(\"\"x\"\")\""), "{guarded}");
+    // Some spreadsheets take signs of full width for the same.
+    assert!(guarded.contains("\"'＝1+1\""), "{guarded}");
     // Negative numbers are no formulas.
     assert!(guarded.contains(",-0.") || guarded.contains(",-1"), "{guarded}");
 }

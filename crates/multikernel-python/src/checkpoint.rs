@@ -43,7 +43,7 @@ impl Kept {
         let (is_finished, stop) = (model.training().is_finished(), model.training().stop());
         match path.exists() {
             true if is_finished => {
-                if let Err(error) = std::fs::remove_file(path) {
+                if let Err(error) = file::remove(path) {
                     notes.push(format!(
                         "the checkpoint {} of this fit, which is finished, stays: {error}",
                         path.display()
@@ -53,5 +53,21 @@ impl Kept {
             true => notes.push(format!("{stop}; the same fit with this checkpoint goes on from {}", path.display())),
             false => {}
         }
+    }
+}
+
+/// The right to write a file that Python writes itself, until this is closed.
+#[pyclass(name = "Claim")]
+pub(crate) struct Claimed(Option<Claim>);
+
+#[pymethods]
+impl Claimed {
+    #[new]
+    fn new(path: PathBuf) -> PyResult<Claimed> {
+        file::claim(&path).map(|claim| Claimed(Some(claim))).map_err(raise)
+    }
+
+    fn close(&mut self) {
+        self.0 = None;
     }
 }

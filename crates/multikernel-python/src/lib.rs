@@ -18,6 +18,8 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
+    use super::checkpoint::Claimed;
+    #[pymodule_export]
     use super::evaluate::{Evaluating, concordance, evaluation_page};
     #[pymodule_export]
     use super::list::{datasets, kernels, load_dataset, methods};

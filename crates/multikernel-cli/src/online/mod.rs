@@ -708,21 +708,17 @@ impl<'a> Run<'a> {
     fn keep(mut self, stop: Stop) -> Result<()> {
         self.online.set_stop(stop);
         let is_done = stop == Stop::Finished && self.job.args.out.is_some();
-        if !is_done {
-            self.store()?;
-        }
-        if let Some(predictions) = &mut self.predictions {
-            predictions.flush()?;
-        }
+        // Where one file cannot be written, the model must not be lost with it: told once that is stored.
+        let stored = if is_done { Ok(()) } else { self.store() };
+        let flushed = self.predictions.as_mut().map_or(Ok(()), Predictions::flush);
         if let Some(out) = &self.job.args.out {
             self.online.set_memo(self.job.setup.memo(&self.counters));
             self.online.save(out)?;
         }
+        flushed.and(stored)?;
         match &self.job.args.checkpoint {
             // The model is safe; a finished run has nothing to resume.
-            Some(path) if is_done && path.exists() => {
-                std::fs::remove_file(path).map_err(|error| Error::io("remove", path, error))?;
-            }
+            Some(path) if is_done && path.exists() => file::remove(path)?,
             Some(path) if stop != Stop::Finished => {
                 self.job.bar.note(&format!("{stop}; add --resume to go on from {}", path.display()));
             }

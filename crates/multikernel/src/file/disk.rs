@@ -211,8 +211,22 @@ fn is_at(_: &File, path: &Path) -> bool {
     path.is_file()
 }
 
-/// Whether two paths name the same file, whether or not it exists.
+/// Removes a file that nobody needs any more. Of a link what it leads to goes; a pipe or a device belongs to the system and stays.
+pub fn remove(path: &Path) -> Result<()> {
+    let target = resolved(path);
+    if is_special(&target) {
+        return Ok(());
+    }
+    std::fs::remove_file(&target).map_err(|error| Error::io("remove", path, error))
+}
+
+/// Whether two paths name the same file, whether or not it exists; a file may have several names.
 pub fn is_same(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(a), Ok(b)) = (std::fs::metadata(a), std::fs::metadata(b)) {
+        use std::os::unix::fs::MetadataExt;
+        return (a.dev(), a.ino()) == (b.dev(), b.ino());
+    }
     let place = |path: &Path| {
         let target = resolved(path);
         (folder(&target).canonicalize().ok(), target.file_name().map(ToOwned::to_owned))
@@ -294,6 +308,37 @@ mod tests {
         std::os::unix::fs::symlink("round", at("round")).unwrap();
         let message = check_writable(&at("round")).unwrap_err().to_string();
         assert!(message.contains("leads in a circle"), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn names_of_one_file_are_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("rows.csv"), "old").unwrap();
+        std::fs::write(at("other"), "old").unwrap();
+        std::fs::hard_link(at("rows.csv"), at("second")).unwrap();
+        std::os::unix::fs::symlink("second", at("third")).unwrap();
+        assert!(is_same(&at("rows.csv"), &at("second")) && is_same(&at("rows.csv"), &at("third")));
+        assert!(!is_same(&at("rows.csv"), &at("other")) && !is_same(&at("rows.csv"), &at("absent")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_removed_is_a_file_and_never_a_device() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "old").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        remove(&at("link")).unwrap();
+        assert_eq!(names(folder.path()), ["link"]);
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        std::os::unix::fs::symlink("socket", at("to-socket")).unwrap();
+        remove(&at("socket")).and_then(|()| remove(&at("to-socket"))).unwrap();
+        assert!(std::fs::metadata(at("to-socket")).unwrap().file_type().is_socket());
+        let message = remove(&at("absent")).unwrap_err().to_string();
+        assert!(message.starts_with("cannot remove") && message.contains("absent"), "{message}");
     }
 
     #[cfg(unix)]

@@ -12,6 +12,6 @@ pub mod forge;
 mod record;
 
 pub use container::{FORMAT_VERSION, Kind, bytes, check_replaceable, parse, read, write};
-pub use disk::{Claim, check_writable, claim, is_same, write_atomic};
+pub use disk::{Claim, check_writable, claim, is_same, remove, write_atomic};
 pub use record::{Cache, Codec, Field, Record};
 pub(crate) use record::{codes, record};

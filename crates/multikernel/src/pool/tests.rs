@@ -115,6 +115,78 @@ fn a_panic_reaches_the_one_that_asked_and_leaves_the_pool_at_work() {
     assert!(met.into_inner());
 }
 
+/// What a panic may say: something whose drop panics in turn.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a drop that panics");
+    }
+}
+
+/// What came of work that panics; a bomb is put aside without a drop.
+fn said(work: impl FnOnce()) -> Option<&'static str> {
+    let payload = catch_unwind(AssertUnwindSafe(work)).err()?;
+    let found = if payload.is::<Bomb>() { "bomb" } else { "other" };
+    std::mem::forget(payload);
+    Some(found)
+}
+
+fn assert_at_work(threads: &Threads) {
+    let sum = AtomicUsize::new(0);
+    threads.run(100, 1, &|i| _ = sum.fetch_add(i, Ordering::Relaxed));
+    assert_eq!(sum.into_inner(), 4950);
+}
+
+/// Every thread panics, so that what all but one of them said goes away.
+fn explode(n: usize) -> impl Fn(usize) + Sync {
+    let begun = AtomicUsize::new(0);
+    move |_| {
+        begun.fetch_add(1, Ordering::SeqCst);
+        let start = Instant::now();
+        while begun.load(Ordering::SeqCst) < n && start.elapsed() < Duration::from_secs(5) {
+            std::thread::yield_now();
+        }
+        std::panic::panic_any(Bomb);
+    }
+}
+
+#[test]
+fn a_payload_whose_drop_panics_reaches_the_one_that_asked() {
+    for n_threads in [1, 3] {
+        let threads = Threads::new(n_threads).unwrap();
+        let bad = |i| {
+            if i == 7 {
+                std::panic::panic_any(Bomb)
+            }
+        };
+        assert_eq!(said(|| threads.run(20, 1, &bad)), Some("bomb"));
+        assert_at_work(&threads);
+    }
+}
+
+#[test]
+fn payloads_of_several_threads_are_never_dropped() {
+    let threads = Threads::new(3).unwrap();
+    assert_eq!(said(|| threads.run(3, 1, &explode(3))), Some("bomb"));
+    assert_at_work(&threads);
+}
+
+#[test]
+fn payloads_of_items_in_order_are_never_dropped() {
+    let threads = Threads::new(3).unwrap();
+    assert_eq!(said(|| threads.run_in_order(3, 3, &explode(3))), Some("bomb"));
+    assert_at_work(&threads);
+}
+
+#[test]
+fn payloads_of_work_within_work_are_never_dropped() {
+    let threads = Threads::new(3).unwrap();
+    let inner = |_| threads.run(3, 1, &explode(2));
+    assert_eq!(said(|| threads.run(3, 1, &inner)), Some("bomb"));
+    assert_at_work(&threads);
+}
+
 #[test]
 fn items_in_order_are_begun_so_by_at_most_as_many_threads() {
     let pool = Pool::new(4).unwrap();

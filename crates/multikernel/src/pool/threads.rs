@@ -1,6 +1,11 @@
 //! Hands out the items of a job to the calling thread and to workers of rayon.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::lock;
 
 /// Workers beside the calling thread, for the process that started them.
 #[derive(Debug)]
@@ -44,6 +49,29 @@ impl Job {
     }
 }
 
+/// What the first panic of several threads said. Rayon drops what the others said, and ends the process where that panics in turn:
+/// here it is left alone.
+#[derive(Default)]
+struct FirstPanic(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl FirstPanic {
+    fn caught(&self, work: impl FnOnce()) {
+        let Err(payload) = catch_unwind(AssertUnwindSafe(work)) else { return };
+        let mut first = lock(&self.0);
+        match *first {
+            None => *first = Some(payload),
+            Some(_) => std::mem::forget(payload),
+        }
+    }
+
+    fn propagate(self) {
+        let first = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(payload) = first {
+            resume_unwind(payload);
+        }
+    }
+}
+
 impl Threads {
     pub(super) fn new(n_threads: usize) -> Result<Threads, rayon::ThreadPoolBuildError> {
         let start =
@@ -74,9 +102,11 @@ impl Threads {
         // A forked process does not inherit the workers.
         let workers = self.workers.as_ref().filter(|_| self.process == std::process::id());
         let Some(workers) = workers.filter(|_| n_busy > 1) else { return job.help(work) };
+        let panic = FirstPanic::default();
         workers.in_place_scope(|scope| {
-            (1..n_busy).for_each(|_| scope.spawn(|_| job.help(work)));
-            job.help(work);
+            (1..n_busy).for_each(|_| scope.spawn(|_| panic.caught(|| job.help(work))));
+            panic.caught(|| job.help(work));
         });
+        panic.propagate();
     }
 }

@@ -7,10 +7,14 @@ use std::path::Path;
 
 use super::text::Source;
 use crate::data::table::words::quoted;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Result, gib};
 
-/// Limit on the members of all sets together; pathway collections have a few million.
-const MAX_MEMBERS: usize = 1 << 26;
+/// Limit on the memory of all sets together: a small packed file may hold any number of members. Pathway collections have a few
+/// million.
+const MAX_BYTES: usize = 1 << 29;
+
+/// What a member takes beside its letters.
+const MEMBER_BYTES: usize = 64;
 
 /// The supported input, for the message about files of another kind.
 const ALLOWED: &str = "feature sets are read as GMT text, plain or gzip";
@@ -65,21 +69,22 @@ impl FeatureSets {
     }
 
     fn read_from(reader: impl Read, name: &str) -> Result<Self> {
-        let mut lines = Source::open_as(reader, name, ALLOWED)?.lines(u64::MAX);
+        let mut lines = Source::open_as(reader, name, ALLOWED)?.lines(MAX_BYTES as u64);
         let (mut sets, mut seen) = (Vec::new(), HashMap::new());
-        let (mut n_members, mut repeats) = (0, Vec::new());
+        let (mut n_bytes, mut repeats) = (0, Vec::new());
         while let Some(line) = lines.next()? {
             if line.trim().is_empty() {
                 continue;
             }
+            // Before the members are made.
+            n_bytes += line.len() + MEMBER_BYTES * line.split('\t').filter(|field| !field.is_empty()).count();
+            if n_bytes > MAX_BYTES {
+                let message = format!("the sets up to here take more than {}; split the file", gib(MAX_BYTES as u64));
+                return Err(Error::data(lines.here(), message));
+            }
             let (set, repeated) = parse_line(line).map_err(|message| Error::data(lines.here(), message))?;
             if let Some(first) = seen.insert(set.name.clone(), lines.number()) {
                 let message = format!("set {} stands on line {first} already; rename one", quoted(&set.name));
-                return Err(Error::data(lines.here(), message));
-            }
-            n_members += set.members.len();
-            if n_members > MAX_MEMBERS {
-                let message = format!("the sets up to here have more than {MAX_MEMBERS} members; split the file");
                 return Err(Error::data(lines.here(), message));
             }
             repeats.extend(repeated.map(|member| (sets.len(), member)));
@@ -189,6 +194,19 @@ mod tests {
         ] {
             assert_eq!(message(bytes), expected);
         }
+    }
+
+    #[test]
+    fn little_that_unpacks_to_much_is_refused() {
+        let line = message(&gzip(&[b"a\t\t".to_vec(), vec![b'x'; 1 << 26]].concat()));
+        assert!(line.starts_with("f.gmt:1: the line is longer than 64.0 MiB"), "{line}");
+        let members = "g\th\t".repeat(1 << 14);
+        let mut packed = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+        (0..400).for_each(|i| packed.write_all(format!("s{i}\t\t{members}\n").as_bytes()).unwrap());
+        let packed = packed.finish().unwrap();
+        let sets = message(&packed);
+        assert!(packed.len() < 1 << 20, "{} bytes", packed.len());
+        assert!(sets.starts_with("f.gmt:249: the sets up to here take more than 512.0 MiB; split the file"), "{sets}");
     }
 
     #[test]
