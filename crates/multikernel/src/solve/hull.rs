@@ -118,7 +118,8 @@ impl Search<'_> {
         let mut n_left = 0;
         loop {
             let wish = self.minimum();
-            let way = |(&m, &wish): (&usize, &f64)| if wish < 0.0 { self.x[m] / (self.x[m] - wish) } else { f64::INFINITY };
+            let way =
+                |(&m, &wish): (&usize, &f64)| if wish < 0.0 { self.x[m] / (self.x[m] - wish) } else { f64::INFINITY };
             let ways: Vec<f64> = self.set.iter().zip(&wish).map(way).collect();
             let first = (0..ways.len()).min_by(|&a, &b| ways[a].total_cmp(&ways[b]));
             let Some(out) = first.filter(|&k| ways[k] < 1.0 && self.set.len() > 1) else {
@@ -141,7 +142,8 @@ impl Search<'_> {
 
     /// The minimum over the corners in use with weights that add up to 1, of any sign.
     fn minimum(&self) -> Vec<f64> {
-        let (mut z, mut ones) = (self.set.iter().map(|&m| self.linear[m]).collect::<Vec<_>>(), vec![1.0; self.set.len()]);
+        let (mut z, mut ones) =
+            (self.set.iter().map(|&m| self.linear[m]).collect::<Vec<_>>(), vec![1.0; self.set.len()]);
         self.divide(&mut z);
         self.divide(&mut ones);
         let ratio = (1.0 - z.iter().sum::<f64>()) / ones.iter().sum::<f64>();

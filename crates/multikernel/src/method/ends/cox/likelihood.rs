@@ -21,7 +21,8 @@ struct Event {
     rows: Vec<usize>,
 }
 
-/// Sums over terms of one by the sum of risks (first) and by its square.
+/// Sums over terms of one by the sum of risks (first) and by its square, times the sum of risks up to a place and its square:
+/// risks may be far apart, and these do not overflow.
 struct InverseSums {
     /// Over the terms in which the row at a place is at risk.
     firsts: Vec<f64>,
@@ -133,52 +134,60 @@ impl PartialLikelihood {
     }
 
     /// Minus the matrix of second derivatives: `sum (diag(p) - p p')` over the terms, where p are the shares of the
-    /// rows at risk. Two rows are both at risk in the terms of a prefix of events, so the sum over terms of the product of
-    /// their shares is that of their risks times a cumulated sum, but for the terms of their own events. Cost: N^2.
+    /// rows at risk. Two rows are both at risk in the terms of the events from the later one's place on, so the sum over terms
+    /// of the product of their shares is that of their risks times a cumulated sum, but for the terms of their own events.
+    /// Cost: N^2.
     pub(super) fn curvature(&self, f: &[f64]) -> Matrix {
         let (risks, _) = self.risks(f);
-        let sums = self.inverse_sums(&risks);
+        let prefixes = self.prefixes(&risks);
+        let sums = self.inverse_sums(&risks, &prefixes);
         let mut curvature = Matrix::zeros(self.n, self.n);
         for (place, &i) in self.order.iter().enumerate() {
-            let (cumulated, own) = (sums.squares[place], sums.event_of[i]);
+            let (up_to_here, event) = (prefixes[place + 1], sums.event_of[i]);
+            // What is kept of an event is relative to the risks of its prefix.
+            let relative = |event: usize| up_to_here / prefixes[self.events[event].at_risk];
+            let square = |event: usize| relative(event) * relative(event);
+            let cumulated = sums.squares[place];
+            let of_own = event.map_or(cumulated, |event| cumulated + square(event) * sums.own[event].one);
             for &j in &self.order[..=place] {
-                let terms = match (own, sums.event_of[j]) {
-                    (Some(a), Some(b)) if a == b => cumulated + sums.own[a].both,
-                    (Some(a), _) => cumulated + sums.own[a].one,
+                let terms = match (event, sums.event_of[j]) {
+                    (Some(a), Some(b)) if a == b => cumulated + square(a) * sums.own[a].both,
                     // Events of earlier rows count only with the same time, where rows without an event are at risk, too.
-                    (None, Some(b)) if place < self.events[b].at_risk => cumulated + sums.own[b].one,
-                    _ => cumulated,
+                    (None, Some(b)) if place < self.events[b].at_risk => cumulated + square(b) * sums.own[b].one,
+                    _ => of_own,
                 };
-                let value = -risks[i] * risks[j] * terms;
+                let value = -(risks[i] / up_to_here) * (risks[j] / up_to_here) * terms;
                 curvature.set(i, j, value);
                 curvature.set(j, i, value);
             }
-            let share = sums.firsts[place] + own.map_or(0.0, |event| sums.own[event].first);
-            curvature.set(i, i, curvature.get(i, i) + risks[i] * share);
+            let first = sums.firsts[place] + event.map_or(0.0, |event| relative(event) * sums.own[event].first);
+            curvature.set(i, i, curvature.get(i, i) + risks[i] / up_to_here * first);
         }
         curvature
     }
 
-    fn inverse_sums(&self, risks: &[f64]) -> InverseSums {
+    fn inverse_sums(&self, risks: &[f64], prefixes: &[f64]) -> InverseSums {
         let mut event_of = vec![None; self.n];
         for (k, event) in self.events.iter().enumerate() {
             event.rows.iter().for_each(|&i| event_of[i] = Some(k));
         }
-        let [mut firsts, mut squares] = [0, 1].map(|_| vec![0.0; self.n + 1]);
+        let [mut firsts, mut squares] = [0, 1].map(|_| vec![0.0; self.n]);
         let mut own = vec![Own::default(); self.events.len()];
         self.each_term(risks, |event, factor, sum| {
-            let (first, square) = (1.0 / sum, 1.0 / (sum * sum));
             // A prefix of n rows ends at place n - 1.
+            let first = prefixes[event.at_risk] / sum;
             firsts[event.at_risk - 1] += first;
-            squares[event.at_risk - 1] += square;
+            squares[event.at_risk - 1] += first * first;
             if let Some(of_event) = event_of[event.rows[0]].map(|k: usize| &mut own[k]) {
                 of_event.first += (factor - 1.0) * first;
-                of_event.one += (factor - 1.0) * square;
-                of_event.both += (factor * factor - 1.0) * square;
+                of_event.one += (factor - 1.0) * first * first;
+                of_event.both += (factor * factor - 1.0) * first * first;
             }
         });
-        for sums in [&mut firsts, &mut squares] {
-            (0..self.n).rev().for_each(|place| sums[place] += sums[place + 1]);
+        for place in (1..self.n).rev() {
+            let relative = prefixes[place] / prefixes[place + 1];
+            firsts[place - 1] += relative * firsts[place];
+            squares[place - 1] += relative * relative * squares[place];
         }
         InverseSums { firsts, squares, own, event_of }
     }

@@ -60,6 +60,43 @@ fn likelihood_is_efrons_and_its_slope_and_curvature_are_differences() {
     }
 }
 
+/// The sum over the terms as it is written, with risks so far apart that the squares of their sums are no numbers.
+#[test]
+fn curvature_is_the_sum_over_terms_where_risks_are_far_apart() {
+    let (times, near) = tied(30, 5);
+    // The longer the time, the smaller the risk: sums over long times are as small as 1e-260.
+    let f: Vec<f64> = near.iter().zip(times.time()).map(|(f, time)| f - 75.0 * time).collect();
+    let (time, event) = (times.time(), times.event());
+    let mut expected = Matrix::zeros(30, 30);
+    for row in (0..30).filter(|&i| event[i]) {
+        let tied: Vec<usize> = (0..30).filter(|&i| event[i] && time[i] == time[row]).collect();
+        let part = tied.iter().position(|&i| i == row).unwrap() as f64 / tied.len() as f64;
+        let at_risk = |i: usize| {
+            if time[i] < time[row] {
+                0.0
+            } else if tied.contains(&i) {
+                1.0 - part
+            } else {
+                1.0
+            }
+        };
+        let most = (0..30).filter(|&i| at_risk(i) > 0.0).map(|i| f[i]).fold(f64::NEG_INFINITY, f64::max);
+        let shares: Vec<f64> =
+            (0..30).map(|i| if at_risk(i) > 0.0 { at_risk(i) * (f[i] - most).exp() } else { 0.0 }).collect();
+        let sum: f64 = shares.iter().sum();
+        for i in 0..30 {
+            for j in 0..30 {
+                let diagonal = if i == j { shares[i] / sum } else { 0.0 };
+                expected.set(i, j, expected.get(i, j) + diagonal - shares[i] * shares[j] / (sum * sum));
+            }
+        }
+    }
+    let found = PartialLikelihood::new(&times).curvature(&f);
+    for (found, expected) in found.data().iter().zip(expected.data()) {
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+}
+
 /// The mean value over the nodes, slopes by row and node, and the events expected of each row: from the sums of parts
 /// that went through bytes, as partitions send them.
 fn in_parts(times: &Times, f: &[f64], n_nodes: usize, parts: &[Vec<usize>]) -> (f64, Vec<f64>, Vec<f64>) {
