@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -327,6 +327,8 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
         n_kernels = values.shape[2]
         if reset:
             if values.shape[0] != values.shape[1]:
+                # A value that is no number says more than the shape.
+                assert_all_finite(values)
                 raise ValueError(f"the Gram matrices of training rows must be square, got {values.shape[:2]}")
             names = self.kernel_names or [f"K{m + 1}" for m in range(n_kernels)]
             if len(names) != n_kernels:
