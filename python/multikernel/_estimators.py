@@ -325,9 +325,9 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
         if values.shape[2] == 0:
             raise ValueError("the stack has no Gram matrix; build one with multikernel.stack")
         n_kernels = values.shape[2]
+        # Where the shape is wrong, a value that is no number is told first, as scikit-learn does.
         if reset:
             if values.shape[0] != values.shape[1]:
-                # A value that is no number says more than the shape.
                 assert_all_finite(values)
                 raise ValueError(f"the Gram matrices of training rows must be square, got {values.shape[:2]}")
             names = self.kernel_names or [f"K{m + 1}" for m in range(n_kernels)]
@@ -337,6 +337,7 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
             matrices = [(name, np.ascontiguousarray(values[:, :, m])) for m, name in enumerate(names)]
             return _core.Rows.grams(matrices)
         if values.shape[1] != self.n_features_in_:
+            assert_all_finite(values)
             raise ValueError(
                 f"X has {values.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 "as input: one column for each training row"
