@@ -607,7 +607,9 @@ impl<'a> Body<'a> {
             ]);
         }
         if self.n_rows >= MIN_ID_ROWS {
-            let alike: Vec<usize> = features().filter(|&k| self.all_differ(k)).collect();
+            // What is to be predicted may well differ in every row: times do.
+            let is_told = |k: usize| self.options.targets().any(|wanted| *wanted == self.columns[k].name);
+            let alike: Vec<usize> = features().filter(|&k| self.all_differ(k) && !is_told(k)).collect();
             let names: Vec<String> = alike.iter().map(|&k| quoted(&self.columns[k].name)).collect();
             let words: Vec<String> = alike.iter().map(|&k| self.word(k)).collect();
             match alike.as_slice() {

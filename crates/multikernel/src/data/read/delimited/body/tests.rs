@@ -316,6 +316,9 @@ fn ids_known_by_their_values() {
         "warning: column 'a' looks like an id: whole numbers that all differ; leave it out with `ReadOptions::ignore = [\"a\"]`, or name it \
          with `ReadOptions::id = \"a\"`"
     );
+    // Nor is what is to be predicted.
+    let predicted = ReadOptions { target: vec!["a".into()], ..plain() };
+    assert_eq!(found(&rows("a,b\n", 30, |i| format!("{},{}.5", i * i, i)), &predicted).2, "");
     assert_eq!(
         found(&rows("a;b;label\n", 30, |i| format!("{i},5;{};{}", i / 2, i % 2)), &plain()).2,
         "decimal commas in a"
