@@ -134,7 +134,8 @@ def sets(bench):
     for data in sorted(bench.args.data.glob("*.csv.gz")):
         few = gzip.open(data).read().count(b"\n") <= 4_001
         method = ["evidence"] if few else ["mklr", "--set", "landmarks=1000", "--set", "iterations=40"]
-        on_cores, said = {}, [compared(bench, data, method, each, on_cores) for each in ("f64", "f32")]
+        on_cores = {}
+        said = [compared(bench, data, method, each, on_cores) for each in ("f64", "f32")]
         if len(on_cores) == 2:
             said.append(f"f32 against f64 on the cores: weights {apart(on_cores['f64'], on_cores['f32']):.0e}")
         print(f"{data.name}, {method[0]}: {'; '.join(said)}", flush=True)
