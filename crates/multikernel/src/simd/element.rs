@@ -10,8 +10,10 @@ use std::arch::x86_64::{
 
 use std::ops::Range;
 
-use super::reduce::{AHEAD, LANES, Real, finish};
 #[cfg(target_arch = "x86_64")]
+#[cfg(target_arch = "x86_64")]
+use super::each;
+use super::reduce::{AHEAD, LANES, Real, finish};
 use super::{Level, level, prefetch};
 
 /// A type whose values can be read as vectors of eight `f64`.
@@ -248,7 +250,7 @@ unsafe fn add_dots_avx512<T: SimdElement, const FIRST: bool>(
 unsafe fn end_avx512<T: SimdElement>(sums: Sums, values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
     let done = with.len() / LANES * LANES;
     let rest = &with[done..];
-    std::array::from_fn(|k| {
+    each(0.0, |k| {
         if rest.is_empty() {
             return tree(sums[k]);
         }

@@ -1,6 +1,6 @@
 //! Kernel expansions summed for several rows at a time.
 
-use super::dispatched;
+use super::{dispatched, each};
 
 /// Rows summed together: one vector of the widest instruction set.
 pub(crate) const ROWS_AT_ONCE: usize = 8;
@@ -20,7 +20,7 @@ dispatched! {
         let mut now = *sums;
         for (&at, &value) in at.iter().zip(values) {
             let line = &lines[at as usize];
-            now = std::array::from_fn(|r| now[r] + value * line[r]);
+            now = each(0.0, |r| now[r] + value * line[r]);
         }
         *sums = now;
     }
@@ -39,7 +39,7 @@ dispatched! {
     ) {
         for (&at, &value) in at.iter().zip(values) {
             let line = &mut lines[at as usize];
-            *line = std::array::from_fn(|r| line[r] + value * with[r]);
+            *line = each(0.0, |r| line[r] + value * with[r]);
         }
     }
 }

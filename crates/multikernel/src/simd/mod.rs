@@ -153,6 +153,17 @@ pub(crate) fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
+/// An array of `of(0)`, `of(1)` and so on: [`std::array::from_fn`], always inlined. That is one function for the whole crate and,
+/// where it is not inlined, compiled for the baseline, where fused multiply-adds are calls: ten times slower.
+#[inline(always)]
+pub(crate) fn each<T: Copy, const N: usize>(start: T, of: impl Fn(usize) -> T) -> [T; N] {
+    let mut all = [start; N];
+    for (k, one) in all.iter_mut().enumerate() {
+        *one = of(k);
+    }
+    all
+}
+
 /// Defines a function whose body is compiled once per [`Level`] and picked at run time.
 macro_rules! dispatched {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {

@@ -1,7 +1,7 @@
 //! Weighted sums and inner products over stored kernel values, `f64` or `f32`, always summed in `f64`.
 
 use super::exp::{LOWEST, LOWEST_NARROW, exp, exp_narrow, raise};
-use super::{UninitPart, dispatched, prefetch};
+use super::{UninitPart, dispatched, each, prefetch};
 
 /// Number of partial sums of an inner product: more than the adders of any processor have in flight.
 pub(super) const LANES: usize = 16;
@@ -51,7 +51,7 @@ fn prefetch_ahead<T>(streams: [&[T; LANES]; 4]) {
 /// `sum += values * with`, lane by lane.
 #[inline(always)]
 fn step<T: Copy + Into<f64>>(sum: [f64; LANES], values: &[T; LANES], with: &[f64; LANES]) -> [f64; LANES] {
-    std::array::from_fn(|k| values[k].into().mul_add(with[k], sum[k]))
+    each(0.0, |k| values[k].into().mul_add(with[k], sum[k]))
 }
 
 /// Adds the elements that do not fill a block, then the lanes as a tree.

@@ -2,6 +2,8 @@
 //! systems.
 
 use super::dispatched;
+#[cfg(target_arch = "x86_64")]
+use super::each;
 
 /// Numbers per vector of the widest instruction set.
 pub(crate) const VECTOR: usize = 8;
@@ -142,7 +144,7 @@ unsafe fn vectors_avx512<const R: usize, const V: usize>(
     let (mut x, mut y) = (few.values.as_ptr(), many.values.as_ptr());
     for _ in 0..depth {
         // SAFETY: V vectors of a line, promised by the caller.
-        let line: [_; V] = std::array::from_fn(|v| unsafe { _mm512_loadu_pd(y.add(v * VECTOR)) });
+        let line: [_; V] = each(_mm512_setzero_pd(), |v| unsafe { _mm512_loadu_pd(y.add(v * VECTOR)) });
         for (r, sums) in sums.iter_mut().enumerate() {
             // SAFETY: one of R numbers of a line, promised by the caller.
             let factor = _mm512_set1_pd(unsafe { *x.add(r) });

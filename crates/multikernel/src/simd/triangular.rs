@@ -3,8 +3,8 @@
 //! A block is [`NARROW`] x [`NARROW`] and given by its columns, together with the reciprocals of its diagonal, because
 //! a product is many times faster than a division.
 
-use super::dispatched;
 use super::tile::{Lines, NARROW, Tile, VECTOR, WIDE};
+use super::{dispatched, each};
 
 /// Unrolls a piece of code for each column of a block: a loop would keep the block in memory, not in registers.
 macro_rules! columns {
@@ -192,7 +192,7 @@ dispatched! {
             };
         }
         for (out, sums) in out.iter_mut().zip(sums) {
-            let half: [f64; VECTOR / 2] = std::array::from_fn(|l| sums[l] + sums[l + VECTOR / 2]);
+            let half: [f64; VECTOR / 2] = each(0.0, |l| sums[l] + sums[l + VECTOR / 2]);
             *out -= (half[0] + half[2]) + (half[1] + half[3]);
         }
     }

@@ -166,13 +166,12 @@ fn runs_on_landmarks_are_resumed_to_the_same_bits_for_classes_and_times() {
         };
         let saved = bytes(&whole);
         // While candidates are compared, and while the model is trained.
-        for at in if data == &few { vec![1, total - 1] } else { vec![total - 1] } {
-            let checkpoint = Checkpoint::new(folder.path().join(format!("{at}")));
-            let (part, _) = stopped(&plan, data, memory, at, Some(checkpoint.clone()));
-            assert!(!part.training().is_finished(), "{at} of {total}");
-            let (rest, _) = stopped(&plan, data, memory, usize::MAX, Some(Checkpoint { resume: true, ..checkpoint }));
-            assert!(bytes(&rest) == saved, "stopped after {at} of {total}, the model differs");
-        }
+        let at = if data == &few { 1 } else { total - 1 };
+        let checkpoint = Checkpoint::new(folder.path().join("part"));
+        let (part, _) = stopped(&plan, data, memory, at, Some(checkpoint.clone()));
+        assert!(!part.training().is_finished(), "{at} of {total}");
+        let (rest, _) = stopped(&plan, data, memory, usize::MAX, Some(Checkpoint { resume: true, ..checkpoint }));
+        assert!(bytes(&rest) == saved, "stopped after {at} of {total}, the model differs");
     }
 }
 

@@ -253,7 +253,7 @@ fn predicted_numbers_and_variances_are_integrals() {
 /// The share of new rows inside their 90 % intervals over sets of 40 rows drawn from the model, and its standard error:
 /// rows of a set are not independent.
 fn covered(likelihood: &str, noise: Noise, n_sets: u64) -> (f64, f64) {
-    let (n, n_new) = (40, 10);
+    let (n, n_new) = (40, 20);
     let share = |set: u64| {
         let mut rng = Rng::new(81, set);
         let rows: Vec<[f64; 2]> = (0..n + n_new).map(|_| [normal(&mut rng), normal(&mut rng)]).collect();
@@ -279,7 +279,7 @@ fn covered(likelihood: &str, noise: Noise, n_sets: u64) -> (f64, f64) {
 #[test]
 fn intervals_of_new_numbers_hold_what_they_promise() {
     for (likelihood, noise) in [("margin", TUBE), ("normal", Noise::Normal)] {
-        let (share, error) = covered(likelihood, noise, 200);
+        let (share, error) = covered(likelihood, noise, 100);
         assert!((share - 0.9).abs() < 0.02 && error < 0.01, "{likelihood}: {share} ± {error}");
     }
 }
