@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::expansion::{Change, Event, Expansion, Goal, block_end, n_functions, walk};
+use super::expansion::{Change, Event, Expansion, Goal, block_end, longest_block, n_functions, walk};
 use super::landmarks;
 use super::model::StreamModel;
 use crate::data::{Target, TargetKind};
@@ -320,7 +320,10 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
             // Weights that follow the norms may change after every block, and kernels among the rows of a block are
             // cheap for a single function only.
             let long = !R::NORMS && next.expansion.n_functions() == 1;
-            let block_end = block_end(first, long).min(end - epoch * n);
+            // On landmarks every learned row is a product with all of them for each later row of its block.
+            let n_points = if next.expansion.fixed { 0 } else { next.expansion.points.len() };
+            let most = longest_block(n_points, long);
+            let block_end = block_end(first, most).min(end - epoch * n);
             let rows = &order[first as usize..block_end as usize];
             next.block(task, rows, method.epsilon(), &mut places)?;
             next.seen += rows.len() as u64;

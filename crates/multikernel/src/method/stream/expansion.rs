@@ -17,13 +17,20 @@ use crate::stack::{Inner, Stack, Symmetric};
 
 /// Rows per block.
 pub(super) const BLOCK: u64 = 64;
-/// Rows per long block: more rows share the cost of packing the points and waking threads.
-const LONG_BLOCK: u64 = 256;
+/// Rows per long block, by the number of points from which on they are so long: more rows share the cost of packing the points and
+/// of waking threads, and 256 rows are hardly more tasks than there may be threads. The kernels among the rows of a block stay a small
+/// part of those with the points.
+const LONG_BLOCKS: [(usize, u64); 3] = [(0, 256), (8 << 10, 512), (32 << 10, 1024)];
 
-/// The end of the block that contains row number `seen` (from 0) of a table: early blocks are short, because the first
-/// rows change most.
-pub(super) fn block_end(seen: u64, long: bool) -> u64 {
-    let most = if long { LONG_BLOCK } else { BLOCK };
+/// The largest number of rows in a block, given that of the points so far.
+pub(super) fn longest_block(n_points: usize, long: bool) -> u64 {
+    let fitting = LONG_BLOCKS.iter().rev().find(|&&(from, _)| long && n_points >= from);
+    fitting.map_or(BLOCK, |&(_, rows)| rows)
+}
+
+/// The end of the block that contains row number `seen` (from 0) of a table, with at most so many rows: early blocks are short,
+/// because the first rows change most.
+pub(super) fn block_end(seen: u64, most: u64) -> u64 {
     if seen < most { (seen + 1).next_power_of_two() } else { (seen / most + 1) * most }
 }
 

@@ -3,6 +3,7 @@
 mod numbers;
 
 use super::batch::{Rule, StreamState};
+use super::expansion::{block_end, longest_block};
 use super::mklda::Ridges;
 use super::obscure::TwoStages;
 use super::ufomkl::Subgradients;
@@ -412,4 +413,22 @@ fn rival_is_the_first_largest_of_the_others() {
     assert_eq!(rival(&[1.0, 3.0, 3.0], 1), Some((2, 0.0)));
     assert_eq!(rival(&[0.5], 1), Some((0, 1.0)));
     assert_eq!(rival(&[0.5], 0), Some((1, -1.0)));
+}
+
+#[test]
+fn blocks_follow_one_another_and_never_go_beyond_a_step() {
+    let lengths = [0, 8_191, 8_192, 32_767, 32_768].map(|n_points| longest_block(n_points, true));
+    assert_eq!(lengths, [256, 256, 512, 512, 1024]);
+    assert_eq!(longest_block(1 << 20, false), 64);
+    // Points come while rows are learned, so that a block may be longer than the one before it.
+    for (before, after) in [(64, 64), (256, 256), (256, 512), (512, 1024), (256, 1024)] {
+        let (mut seen, mut longest) = (0, 0);
+        while seen < 20_000 {
+            let most = if seen < 9_300 { before } else { after };
+            let end = block_end(seen, most);
+            assert!(seen < end && end - seen <= most && seen / 1024 == (end - 1) / 1024, "{seen}..{end}");
+            (seen, longest) = (end, longest.max(end - seen));
+        }
+        assert_eq!(longest, after);
+    }
 }
