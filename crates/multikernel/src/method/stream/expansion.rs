@@ -20,7 +20,7 @@ pub(super) const BLOCK: u64 = 64;
 /// Rows per long block, by the number of points from which on they are so long: more rows share the cost of packing the points and
 /// of waking threads, and 256 rows are hardly more tasks than there may be threads. The kernels among the rows of a block stay a small
 /// part of those with the points.
-const LONG_BLOCKS: [(usize, u64); 3] = [(0, 256), (8 << 10, 512), (32 << 10, 1024)];
+const LONG_BLOCKS: [(usize, u64); 3] = [(0, 256), (4 << 10, 512), (16 << 10, 1024)];
 
 /// The largest number of rows in a block, given that of the points so far.
 pub(super) fn longest_block(n_points: usize, long: bool) -> u64 {

@@ -417,7 +417,7 @@ fn rival_is_the_first_largest_of_the_others() {
 
 #[test]
 fn blocks_follow_one_another_and_never_go_beyond_a_step() {
-    let lengths = [0, 8_191, 8_192, 32_767, 32_768].map(|n_points| longest_block(n_points, true));
+    let lengths = [0, 4_095, 4_096, 16_383, 16_384].map(|n_points| longest_block(n_points, true));
     assert_eq!(lengths, [256, 256, 512, 512, 1024]);
     assert_eq!(longest_block(1 << 20, false), 64);
     // Points come while rows are learned, so that a block may be longer than the one before it.
