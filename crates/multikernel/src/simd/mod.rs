@@ -154,7 +154,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 }
 
 /// An array of `of(0)`, `of(1)` and so on: [`std::array::from_fn`], always inlined. That is one function for the whole crate and,
-/// where it is not inlined, compiled for the baseline, where fused multiply-adds are calls: ten times slower.
+/// where it is not inlined, compiled for the baseline, where fused multiply-adds are calls: several times slower.
 #[inline(always)]
 pub(crate) fn each<T: Copy, const N: usize>(start: T, of: impl Fn(usize) -> T) -> [T; N] {
     let mut all = [start; N];
