@@ -211,7 +211,7 @@ impl SvmState {
             let limit = 10_000_000u64.max(100 * range.len() as u64);
             self.alpha[range].copy_from_slice(&solution.alpha);
             (self.bias[p], self.gap[p]) = (solution.bias, solution.gap);
-            self.n_iter[p] += solution.n_iter;
+            self.n_iter[p] = self.n_iter[p].saturating_add(solution.n_iter);
             // A solver that stopped short of its slice found no further step representable in f64.
             self.status[p] = if solution.converged {
                 Status::Solved

@@ -285,12 +285,8 @@ impl Preprocessor {
             let (found, wanted) = (samples.n_features(), encoder.names().len());
             return Err(Error::input(format!("the rows have {found} columns, those of training {wanted}")));
         }
-        let numbers: Vec<usize> = numbers_of(samples);
-        if numbers.len() == self.incoming.len() {
-            return encoder.apply(samples, &self.apply(&samples.features().select_cols(&numbers))?);
-        }
-        // Says which column differs.
-        encoder.apply(samples, &Features::default())
+        encoder.check(samples)?;
+        encoder.apply(samples, &self.apply(&samples.features().select_cols(&numbers_of(samples)))?)
     }
 
     /// Where the columns of the table went; `None` if each is a feature.
@@ -428,6 +424,9 @@ impl Preprocessor {
         let views = names.into_iter().zip(ends.chunks_exact(2)).map(view).collect();
         let names = kept.iter().map(|&column| incoming[column].clone()).collect();
         let encoder = has_encoder.then(|| Encoder::decode(&encoder, n).map(Box::new)).transpose()?;
+        if encoder.as_ref().is_some_and(|encoder| encoder.n_numbers() != incoming.len()) {
+            return Err(Error::input("its columns of numbers are not those of its preprocessing"));
+        }
         Ok(Preprocessor { incoming, log, kept, names, views, fill, scaler, notes: record.take("notes")?, encoder })
     }
 }
@@ -602,6 +601,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::data::{ReadOptions, read_from};
     use crate::features::tests::{sparse, tables};
     use crate::linalg::Matrix;
 
@@ -706,6 +706,18 @@ mod tests {
         forged("fill not finite", &|record| record.put("fill", &vec![0.0, f64::INFINITY]));
         forged("log", &|record| record.put("log", &vec![1u64]));
         forged("ends", &|record| record.put("ends", &vec![0usize, 3]));
+    }
+
+    #[test]
+    fn forged_columns_of_numbers_beside_categories_are_refused() {
+        let text = "age,sex,y\n30,f,a\n40,m,b\n35,f,a\n";
+        let samples = read_from(text.as_bytes(), "t.csv", &ReadOptions::default()).unwrap().samples;
+        let fitted = Preprocessor::fit_samples(&Recipe::default(), &samples, &[], false).unwrap();
+        let mut record = fitted.encode();
+        assert_eq!(Preprocessor::decode(&record).unwrap(), fitted);
+        record.put("incoming", &vec!["age".to_string(), "sex".to_string()]);
+        let refused = Preprocessor::decode(&record).unwrap_err().to_string();
+        assert!(refused.contains("columns of numbers"), "{refused}");
     }
 
     proptest! {

@@ -175,9 +175,13 @@ impl Encoder {
         if is_plain { &[] } else { &self.told }
     }
 
-    /// The features of rows, given the scaled numbers among them.
+    /// How many columns hold numbers.
+    pub(super) fn n_numbers(&self) -> usize {
+        self.kinds.iter().filter(|&&kind| is_number(kind)).count()
+    }
+
+    /// The features of rows that have been [checked](Encoder::check), given the scaled numbers among them.
     pub(super) fn apply(&self, samples: &Samples, numbers: &Features) -> Result<Features> {
-        self.check(samples)?;
         let source = Source { features: samples.features(), codings: samples.codings() };
         let (n, n_columns) = (samples.n_samples(), self.out_names.len());
         let numbers = numbers.to_dense()?;
@@ -220,7 +224,7 @@ impl Encoder {
     }
 
     /// Rows must hold what the training rows did.
-    fn check(&self, samples: &Samples) -> Result<()> {
+    pub(super) fn check(&self, samples: &Samples) -> Result<()> {
         for (j, kind) in self.kinds.iter().enumerate() {
             let found = samples.kind(j);
             if kind.is_text() != found.is_text() || (*kind == Kind::Ordered) != (found == Kind::Ordered) {
