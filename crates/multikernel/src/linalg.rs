@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
@@ -116,14 +117,10 @@ impl Matrix {
     /// Keeps the memory for [`Matrix::unspecified`]: clearing a matrix takes a good part of the time needed to fill it.
     pub(crate) fn give_back(self) {
         let Values::Own(values) = self.data else { return };
-        if (MIN_SPARE..=MAX_SPARE).contains(&values.len()) {
+        if (MIN_SPARE..=MAX_SPARE + more_spare()).contains(&values.len()) {
             let mut kept = spares();
             kept.push(values);
-            // The oldest are dropped, so that sizes no longer in use do not stay.
-            let mut held: usize = kept.iter().map(Vec::len).sum();
-            while held > MAX_SPARE {
-                held -= kept.remove(0).len();
-            }
+            trim(&mut kept);
         }
     }
 
@@ -278,6 +275,28 @@ impl Matrix {
 /// Length of matrices worth keeping, and of all that are kept: eight of 1,000 rows.
 const MIN_SPARE: usize = 1 << 14;
 const MAX_SPARE: usize = 8 << 20;
+
+/// How many numbers more may be kept, for runs that need many matrices again and again.
+static MORE_SPARE: AtomicUsize = AtomicUsize::new(0);
+
+/// Changes how many numbers are kept: [`Keeping`](crate::solve::cholesky::Keeping) does.
+pub(crate) fn keep_more(more: impl Fn(usize) -> usize) {
+    let _ = MORE_SPARE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(more(now)));
+    trim(&mut spares());
+}
+
+/// How many numbers more may be kept.
+pub(crate) fn more_spare() -> usize {
+    MORE_SPARE.load(Ordering::Relaxed)
+}
+
+/// Drops the oldest until few enough are left, so that sizes no longer in use do not stay.
+fn trim(kept: &mut Vec<Vec<f64>>) {
+    let mut held: usize = kept.iter().map(Vec::len).sum();
+    while held > MAX_SPARE + more_spare() {
+        held -= kept.remove(0).len();
+    }
+}
 
 /// Matrices given back, shared by all threads.
 fn spares() -> MutexGuard<'static, Vec<Vec<f64>>> {

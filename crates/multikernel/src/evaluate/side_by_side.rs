@@ -1,4 +1,5 @@
-//! Splits of small data side by side, each on a thread of its own: single fits are too small for all threads.
+//! Splits of small data side by side, each on a thread of its own as long as there are enough: single fits are too small
+//! for all threads.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,7 +65,7 @@ impl Cut<'_> {
         pool.n_threads() > 1 && pool.device().is_none() && self.splits.len() > 2 && (1..=SMALL).contains(&rows)
     }
 
-    /// Runs the splits from `first` on, one on each thread. Results are those of one after another:
+    /// Runs the splits from `first` on, one on each thread as long as there are enough. Results are those of one after another:
     /// fits have the same bits on any number of threads. Returns why and where it was stopped, if it was.
     pub(super) fn side_by_side(
         &self,
@@ -82,12 +83,15 @@ impl Cut<'_> {
             let count = step.min(n_splits - start);
             let memory = limits.memory.map(|memory| memory / count.min(n_threads) as u64);
             let alone = Limits { pool: Pool::alone()?, memory, control: limits.control.clone() };
-            let outcomes = limits.pool.map(count, |k| {
-                let outcome = self.outcome(start + k, &alone);
-                match outcome.end {
-                    // All memory at once, once the others are done.
-                    Err(Error::Memory { .. }) => None,
-                    _ => Some(outcome),
+            let with_others = Limits { pool: limits.pool, memory, control: limits.control.clone() };
+            // The last ones, too few for all threads, have the help of those that have nothing left to do.
+            let whole = count / n_threads * n_threads;
+            let mut outcomes: Vec<Option<Outcome>> = (0..count).map(|_| None).collect();
+            limits.pool.in_order(outcomes.iter_mut().enumerate().collect(), n_threads, |(k, found)| {
+                let outcome = self.outcome(start + k, if k < whole { &alone } else { &with_others });
+                // What did not fit has all memory at once, once the others are done.
+                if !matches!(outcome.end, Err(Error::Memory { .. })) {
+                    *found = Some(outcome);
                 }
             });
             for (split, outcome) in (start..).zip(outcomes) {

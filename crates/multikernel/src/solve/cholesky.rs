@@ -14,8 +14,8 @@ use crate::pool::Pool;
 use crate::simd::{
     Lines, NARROW, SIDE, WIDE, add_squares, backward, divide, factor, forward, ln, subtract_inner, sums, transpose,
 };
-pub(crate) use crate::solve::panels::ShiftedMatrix;
 use crate::solve::panels::{Half, Panels, padded, share, symmetric_each, together};
+pub(crate) use crate::solve::panels::{Keeping, ShiftedMatrix};
 use crate::solve::product::PackedRows;
 
 /// Rows from which [`Cholesky::solve_on`] goes block by block: fewer are divided before threads wake up.
@@ -362,12 +362,7 @@ impl Cholesky {
     /// `A^-1`, symmetric to the last bit. Cost: 2 n^3 / 3 operations. `stop` is polled now and then:
     /// [`Error::Stopped`].
     pub fn inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
-        self.half_inverse(Half::Both, pool, stop)
-    }
-
-    /// [`Cholesky::inverse`] on and below its diagonal, with the same bits; the entries above are meaningless.
-    pub(crate) fn lower_of_inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
-        self.half_inverse(Half::Lower, pool, stop)
+        Ok(Cholesky::half_inverses(&[self], Half::Both, &Beside::default(), pool, stop)?.remove(0))
     }
 
     /// The diagonal of [`Cholesky::inverse`] with the same bits, in half the operations and no matrix: the squared lengths
@@ -392,22 +387,21 @@ impl Cholesky {
         Ok(diagonal)
     }
 
-    fn half_inverse(&self, wanted: Half, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
-        Ok(Cholesky::half_inverses(&[self], wanted, pool, stop)?.remove(0))
-    }
-
-    /// [`Cholesky::lower_of_inverse`] of several factors of the same size, in step.
+    /// [`Cholesky::inverse`] of several factors of the same size, in step, on and below the diagonals, with the same bits; the
+    /// entries above are meaningless. Solves beside them cost no time of their own: alone they would keep a thread each.
     pub(crate) fn lower_of_inverses(
         factors: &[&Cholesky],
+        beside: &Beside<'_>,
         pool: &Pool,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<Matrix>> {
-        Cholesky::half_inverses(factors, Half::Lower, pool, stop)
+        Cholesky::half_inverses(factors, Half::Lower, beside, pool, stop)
     }
 
     fn half_inverses(
         factors: &[&Cholesky],
         wanted: Half,
+        beside: &Beside<'_>,
         pool: &Pool,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<Matrix>> {
@@ -423,11 +417,11 @@ impl Cholesky {
             parts.flat_map(|(factor, open)| open.chunks_mut(step).enumerate().map(move |at| (factor, at))).collect();
         // Long panels first, so that threads finish together.
         items.sort_by_key(|(_, (part, _))| *part);
-        share(pool, operations, items.into_iter(), |(factor, (part, panels))| {
-            if stop() {
-                return halted.store(true, Ordering::Relaxed);
-            }
-            factor.invert_panels(part * step, panels);
+        let items = (0..beside.n).map(|k| (k, None)).chain(items.into_iter().map(|item| (0, Some(item))));
+        share(pool, operations, items, |(k, item)| match item {
+            _ if stop() => halted.store(true, Ordering::Relaxed),
+            Some((factor, (part, panels))) => factor.invert_panels(part * step, panels),
+            None => (beside.work)(k),
         });
         if halted.into_inner() || stop() {
             return Err(stopped());
@@ -453,6 +447,19 @@ impl Cholesky {
                 divide(open, width, width, &tile, few.skip(row, 0), &self.inverses[row..]);
             }
         }
+    }
+}
+
+/// Work that needs the factors alone, done while they are inverted: it is called with each number below n.
+pub(crate) struct Beside<'a> {
+    pub(crate) n: usize,
+    pub(crate) work: &'a (dyn Fn(usize) + Sync),
+}
+
+impl Default for Beside<'_> {
+    /// None.
+    fn default() -> Self {
+        Beside { n: 0, work: &|_| {} }
     }
 }
 
@@ -708,7 +715,10 @@ mod tests {
                 assert_eq!(Cholesky::of_sum(&half, 1.3, 0.7, &d, pool, &go_on).unwrap(), sum, "{n}");
                 let rows = PackedRows::new(&h, pool).unwrap();
                 assert_eq!(Cholesky::of_square(&rows, &s, 0.7, &d, pool, &go_on).unwrap(), product, "{n}");
-                let lower = sum.lower_of_inverse(pool, &go_on).unwrap();
+                let solved: [OnceLock<Matrix>; 3] = Default::default();
+                let beside = Beside { n: 3, work: &|k| solved[k].set(sum.solve(&h).unwrap()).unwrap() };
+                let lower = Cholesky::lower_of_inverses(&[&sum], &beside, pool, &go_on).unwrap().remove(0);
+                assert!(solved.iter().all(|solved| solved.get() == Some(&sum.solve(&h).unwrap())), "{n}");
                 (0..n).for_each(|i| assert_eq!(lower.row(i)[..=i], inverse.row(i)[..=i], "{n}"));
                 let diagonal: Vec<f64> = (0..n).map(|i| inverse.get(i, i)).collect();
                 assert_eq!(bits(&sum.diagonal_of_inverse(pool, &go_on).unwrap()), bits(&diagonal), "{n}");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, Pieces};
+use crate::linalg::{Matrix, Pieces, keep_more, more_spare};
 use crate::pool::Pool;
 use crate::simd::{Buffer, Lines, NARROW, SIDE, Tile, VECTOR, WIDE, sums, transpose};
 
@@ -16,6 +16,8 @@ use crate::simd::{Buffer, Lines, NARROW, SIDE, Tile, VECTOR, WIDE, sums, transpo
 const MIN_SHARED: usize = 2_000_000;
 /// Operations that are worth another thread.
 const PER_THREAD: usize = 1_000_000;
+/// Operations in the time a number is copied from one matrix to another, which is that of memory.
+const COPIED: usize = 16;
 
 /// The panels of one matrix.
 #[derive(Clone, Debug)]
@@ -94,7 +96,7 @@ impl Panels {
             let rows = move |p: usize| p * WIDE..(p * WIDE + WIDE).min(size);
             items.extend(panels.split().into_iter().enumerate().map(|(p, panel)| (sum, rows(p), panel)));
         }
-        let operations = 4 * sums.iter().map(|sum| sum.matrix.data().len()).sum::<usize>();
+        let operations = COPIED * sums.iter().map(|sum| sum.matrix.data().len()).sum::<usize>();
         share(pool, operations, items.into_iter(), |(sum, rows, panel)| {
             pack_lower(sum.matrix, rows.clone(), panel);
             shift_panel(sum.scale, sum.shift, sum.d, rows, panel);
@@ -126,8 +128,8 @@ impl Panels {
 
     /// Turns the panels of A, n x n ([`Panels::of_lower`]), into those of `scale A + shift 11' + diag(d)`.
     pub(super) fn shift_lower(&mut self, scale: f64, shift: f64, d: &[f64], pool: &Pool) {
-        let operations = self.values.len();
-        self.each(pool, operations, |rows, panel| shift_panel(scale, shift, d, rows, panel));
+        let numbers = self.values.len();
+        self.each(pool, numbers, |rows, panel| shift_panel(scale, shift, d, rows, panel));
     }
 
     /// The diagonal entry of row i ([`Panels::of_lower`]).
@@ -184,11 +186,11 @@ impl Panels {
         self.starts.windows(2).map(cut).collect()
     }
 
-    /// Calls `f` with the rows of each panel and the panel, on all threads if this many operations are worth it.
-    pub(super) fn each(&mut self, pool: &Pool, operations: usize, f: impl Fn(Range<usize>, &mut [f64]) + Sync + Send) {
+    /// Calls `f` with the rows of each panel and the panel, which it fills: on all threads if this many numbers are worth it.
+    pub(super) fn each(&mut self, pool: &Pool, numbers: usize, f: impl Fn(Range<usize>, &mut [f64]) + Sync + Send) {
         let size = self.size;
         let items = self.split().into_iter().enumerate();
-        share(pool, operations, items, |(p, panel)| f(p * WIDE..(p * WIDE + WIDE).min(size), panel));
+        share(pool, COPIED * numbers, items, |(p, panel)| f(p * WIDE..(p * WIDE + WIDE).min(size), panel));
     }
 }
 
@@ -239,14 +241,37 @@ fn spare(len: usize) -> Option<Buffer> {
 }
 
 fn keep(buffer: Buffer) {
-    if (MIN_KEPT..=MAX_KEPT).contains(&buffer.capacity()) {
+    if (MIN_KEPT..=MAX_KEPT + more_spare()).contains(&buffer.capacity()) {
         let mut kept = spares();
         kept.push(buffer);
-        // The oldest are dropped, so that sizes no longer in use do not stay.
-        let mut held: usize = kept.iter().map(Buffer::capacity).sum();
-        while held > MAX_KEPT {
-            held -= kept.remove(0).capacity();
-        }
+        trim(&mut kept);
+    }
+}
+
+/// Drops the oldest until few enough are left, so that sizes no longer in use do not stay.
+fn trim(kept: &mut Vec<Buffer>) {
+    let mut held: usize = kept.iter().map(Buffer::capacity).sum();
+    while held > MAX_KEPT + more_spare() {
+        held -= kept.remove(0).capacity();
+    }
+}
+
+/// Lets so many more numbers be kept for the next matrices, and as many for the next factors, while it lives: for runs that make
+/// many again and again. The thread that asks for memory is the one that clears it, while all others wait.
+#[derive(Debug)]
+pub(crate) struct Keeping(usize);
+
+impl Keeping {
+    pub(crate) fn new(more: usize) -> Keeping {
+        keep_more(|now| now + more);
+        Keeping(more)
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        keep_more(|now| now - self.0);
+        trim(&mut spares());
     }
 }
 

@@ -9,9 +9,10 @@ pub(super) const BLOCK_ROWS: usize = 8;
 pub(super) const TILE_COLS: usize = 256;
 /// Maximum blocks per strip: the runs written across the diagonal are then eight cache lines long.
 const STRIP_BLOCKS: usize = 8;
-/// Strips have several blocks only if at least this many remain: enough to share out among threads. Under Miri small
-/// matrices must have some.
-const STRIPS: usize = if cfg!(miri) { 2 } else { 32 };
+/// Strips have several blocks only if at least this many remain: enough to share out among threads, the longest being twice
+/// the mean. Smaller matrices stay in the caches, where single cache lines are as good. Under Miri small matrices must have
+/// some.
+const STRIPS: usize = if cfg!(miri) { 2 } else { 96 };
 /// Number of parts a sum over all entries is split into; each is summed separately, then they are added in order.
 const PARTS: usize = 32;
 

@@ -614,6 +614,9 @@ fn members(layout: &Layout, batch: usize) -> impl Iterator<Item = usize> + '_ {
     all.into_iter()
 }
 
+/// Entries of a sum over parts that a task adds.
+const SUMMED: usize = 2048;
+
 /// `vectors` has one row per kernel: its `count` vectors, concatenated.
 pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize, pool: &Pool) -> Result<Matrix> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
@@ -639,9 +642,11 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize,
         sums
     });
     let mut sums = vec![0.0; cut.n_rows * count];
-    for part in &partial {
-        f64::add_scaled(1.0, part, &mut sums);
-    }
+    pool.chunks_mut(&mut sums, SUMMED, |k, sums| {
+        for part in &partial {
+            f64::add_scaled(1.0, &part[k * SUMMED..][..sums.len()], sums);
+        }
+    });
     let by_vector = watch.result(sums)?;
     Ok(Matrix::from_fn(cut.n_rows, count, |i, r| by_vector[r * cut.n_rows + i]))
 }

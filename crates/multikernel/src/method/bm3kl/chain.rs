@@ -1,5 +1,7 @@
 //! The state of the chains, and their draws.
 
+use std::sync::Arc;
+
 use super::distinct::Distinct;
 use super::settings::{FunctionPrior, Settings, WeightSampler};
 use super::split::NormalPrior;
@@ -8,6 +10,7 @@ use crate::error::Result;
 use crate::file::{Cache, Codec, Field, Record, record};
 use crate::linalg::Matrix;
 use crate::simd::{exp, exps, ln};
+use crate::solve::cholesky::Keeping;
 use crate::stack::Stack;
 
 record! {
@@ -279,6 +282,8 @@ pub(super) struct Ground {
     pub(super) fixed: Option<Matrix>,
     /// Whether matrices are factored on the pool's device.
     pub(super) there: bool,
+    /// Room for the matrices and factors of the next gradient.
+    pub(super) _keeping: Arc<Keeping>,
 }
 
 impl Codec for Bm3klState {

@@ -11,7 +11,7 @@
 //!
 //! Numbers are observations of the function given their scales too: see `numbers`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
@@ -22,7 +22,7 @@ use crate::linalg::{Matrix, dot};
 use crate::method::factor::Factor;
 use crate::pool::Pool;
 use crate::simd::exp;
-use crate::solve::cholesky::{Cholesky, ShiftedMatrix};
+use crate::solve::cholesky::{Beside, Cholesky, ShiftedMatrix};
 use crate::solve::product::{PackedRows, product};
 use crate::stack::{Precision, Stack, Symmetric};
 
@@ -207,7 +207,8 @@ impl Problem<'_> {
         let nu = exp(place.log_nu[0]);
         let diagonal: Vec<f64> = seen.lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
         let factor = Arc::new(self.stack.factor_of_sum_there(weights, (nu, tau), &diagonal, self.pool)?);
-        let mut part = FunctionPosterior::new(Factor::There(factor.clone()), &seen.t, seen.rest)?;
+        let solved = factor.solve(&Matrix::from_vec(n, 1, seen.t.clone())?)?.into_data();
+        let mut part = FunctionPosterior::new(Factor::There(factor.clone()), solved, &seen.t, seen.rest)?;
         if slopes {
             let (inverse, diagonal) = factor.inverse()?;
             part.diagonal = diagonal;
@@ -240,7 +241,7 @@ impl Problem<'_> {
         let n_threads = self.pool.n_threads();
         for (wave, tasks) in tasks.chunks(n_threads).enumerate() {
             let parts = if tasks.len() < n_threads && self.distinct.n() >= MIN_IN_STEP {
-                self.in_step(tasks, slopes)?
+                self.in_step(tasks, slopes, self.pool)?
             } else {
                 self.side_by_side(tasks, slopes)?
             };
@@ -265,69 +266,94 @@ impl Problem<'_> {
     /// Each by one thread.
     fn side_by_side(&self, tasks: &[GpTask<'_>], slopes: bool) -> Result<Vec<Option<GpPart>>> {
         let alone = Pool::alone()?;
-        let part = |k: usize| {
-            let task = &tasks[k];
-            let factor = match Cholesky::of_sums(&[task.matrix()], alone, self.stop)?.remove(0) {
-                Err(Error::NotDefinite { .. }) => return Ok(None),
-                factor => factor?,
-            };
-            let inverse = if slopes { Some(factor.lower_of_inverse(alone, self.stop)?) } else { None };
-            self.gp_part(task, factor, inverse).map(Some)
-        };
-        self.pool.map(tasks.len(), part).into_iter().collect()
+        let parts = self.pool.map(tasks.len(), |k| self.in_step(&tasks[k..=k], slopes, alone));
+        Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// All of them by all threads.
-    fn in_step(&self, tasks: &[GpTask<'_>], slopes: bool) -> Result<Vec<Option<GpPart>>> {
+    fn in_step(&self, tasks: &[GpTask<'_>], slopes: bool, pool: &Pool) -> Result<Vec<Option<GpPart>>> {
         let matrices: Vec<ShiftedMatrix<'_>> = tasks.iter().map(GpTask::matrix).collect();
         let mut factors = vec![];
-        for factor in Cholesky::of_sums(&matrices, self.pool, self.stop)? {
+        for factor in Cholesky::of_sums(&matrices, pool, self.stop)? {
             factors.push(match factor {
                 Err(Error::NotDefinite { .. }) => None,
                 factor => Some(factor?),
             });
         }
-        let inverses = if slopes {
-            let known: Vec<&Cholesky> = factors.iter().flatten().collect();
-            Cholesky::lower_of_inverses(&known, self.pool, self.stop)?
+        let known: Vec<(&GpTask<'_>, &Cholesky)> =
+            tasks.iter().zip(&factors).filter_map(|(task, factor)| Some((task, factor.as_ref()?))).collect();
+        let (solved, inverses) = if slopes {
+            self.solved_and_inverted(&known, pool)?
         } else {
-            vec![]
+            let solved = pool.map(known.len(), |k| known[k].0.solve(known[k].1));
+            (solved.into_iter().map(|solved| Ok((solved?, None))).collect::<Result<Vec<_>>>()?, vec![])
         };
-        let mut inverses = inverses.into_iter();
-        let items: Vec<_> = tasks
-            .iter()
-            .zip(factors)
-            .map(|(task, factor)| Mutex::new(factor.map(|factor| (task, factor, inverses.next()))))
+        let (mut solved, mut inverses) = (solved.into_iter(), inverses.into_iter());
+        let items: Vec<_> = factors
+            .into_iter()
+            .map(|factor| Mutex::new(factor.zip(solved.next()).map(|known| (known, inverses.next()))))
             .collect();
         let part = |k: usize| match items[k].lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some((task, factor, inverse)) => self.gp_part(task, factor, inverse).map(Some),
+            Some(((factor, solved), inverse)) => self.gp_part(&tasks[k], factor, solved, inverse).map(Some),
             None => Ok(None),
         };
-        self.pool.map(items.len(), part).into_iter().collect()
+        let mut parts = pool.map(items.len(), part).into_iter().collect::<Result<Vec<_>>>()?;
+        self.slopes_of_inverses(tasks, &mut parts, pool);
+        Ok(parts)
     }
 
-    /// prior=gp. Slopes: `nu/2 (al al' - S^-1)` in the kernel, of which the lower triangle counts, and `1/2 (al' K al - tr
-    /// S^-1 K)` in log nu, where `K = S - tau 11' - diag(lambda)`.
-    fn gp_part(&self, task: &GpTask<'_>, factor: Cholesky, inverse: Option<Matrix>) -> Result<GpPart> {
-        let n = self.distinct.n();
-        // 1' S^-1 1, the squared length of L^-1 1.
-        let ones = match inverse {
-            Some(_) => factor.half_solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?,
-            None => Matrix::default(),
+    /// `S^-1 t` and `1' S^-1 1` for each, the squared length of `L^-1 1`, and `S^-1`.
+    fn solved_and_inverted(
+        &self,
+        known: &[(&GpTask<'_>, &Cholesky)],
+        pool: &Pool,
+    ) -> Result<(Vec<Solved>, Vec<Matrix>)> {
+        let solved: Vec<OnceLock<Result<Vec<f64>>>> = (0..2 * known.len()).map(|_| OnceLock::new()).collect();
+        let solve = |k: usize| {
+            let (task, factor) = known[k / 2];
+            let ones = || Ok(factor.half_solve(&Matrix::from_fn(factor.size(), 1, |_, _| 1.0))?.into_data());
+            solved[k].get_or_init(|| if k % 2 == 0 { task.solve(factor) } else { ones() });
         };
-        let mut part = FunctionPosterior::new(Factor::Here(factor), &task.seen.t, task.seen.rest)?;
-        let Some(mut inverse) = inverse else { return Ok((part, None)) };
-        part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
-        part.by_log_nu = self.by_log_nu(&task.observed, &task.seen, &part, dot(ones.data(), ones.data()));
-        if !self.settings.learned {
-            return Ok((part, None));
+        let factors: Vec<&Cholesky> = known.iter().map(|(_, factor)| *factor).collect();
+        let beside = Beside { n: solved.len(), work: &solve };
+        let inverses = Cholesky::lower_of_inverses(&factors, &beside, pool, self.stop)?;
+        let solved = solved.into_iter().filter_map(OnceLock::into_inner).collect::<Result<Vec<_>>>()?;
+        let mut solved = solved.into_iter();
+        let pair = |_| Some((solved.next()?, solved.next().map(|half| dot(&half, &half))));
+        Ok(((0..known.len()).filter_map(pair).collect(), inverses))
+    }
+
+    /// prior=gp, with the inverse of S for its slopes: `1/2 (al' K al - tr S^-1 K)` in log nu, where `K = S - tau 11' -
+    /// diag(lambda)`.
+    fn gp_part(
+        &self,
+        task: &GpTask<'_>,
+        factor: Cholesky,
+        (solved, ones): Solved,
+        inverse: Option<Matrix>,
+    ) -> Result<GpPart> {
+        let mut part = FunctionPosterior::new(Factor::Here(factor), solved, &task.seen.t, task.seen.rest)?;
+        let (Some(inverse), Some(ones)) = (inverse, ones) else { return Ok((part, None)) };
+        part.diagonal = (0..self.distinct.n()).map(|i| inverse.get(i, i)).collect();
+        part.by_log_nu = self.by_log_nu(&task.observed, &task.seen, &part, ones);
+        Ok((part, self.settings.learned.then_some(inverse)))
+    }
+
+    /// Turns inverses into slopes in the kernel, `nu/2 (al al' - S^-1)`, of which the lower triangle counts.
+    fn slopes_of_inverses(&self, tasks: &[GpTask<'_>], parts: &mut [Option<GpPart>], pool: &Pool) {
+        let n = self.distinct.n().max(1);
+        let mut items = vec![];
+        for (task, part) in tasks.iter().zip(parts) {
+            let Some((part, Some(inverse))) = part else { continue };
+            let pieces = inverse.data_mut().chunks_mut(ADDED_ROWS * n).enumerate();
+            items.extend(pieces.map(|piece| (0.5 * task.nu, &part.solved, piece)));
         }
-        let (half, al) = (0.5 * task.nu, &part.solved);
-        for (i, a) in al.iter().enumerate() {
-            let row = inverse.row_mut(i)[..=i].iter_mut().zip(al);
-            row.for_each(|(value, b)| *value = half * (a * b - *value));
-        }
-        Ok((part, Some(inverse)))
+        pool.each(items, |(half, al, (piece, rows))| {
+            for (i, row) in (piece * ADDED_ROWS..).zip(rows.chunks_exact_mut(n)) {
+                let values = row[..=i].iter_mut().zip(al);
+                values.for_each(|(value, b)| *value = half * (al[i] * b - *value));
+            }
+        });
     }
 
     /// All functions at all places under prior=paper; `None` where one has no factor.
@@ -405,7 +431,8 @@ impl Problem<'_> {
         let factor = Cholesky::of_square(rows, nu, self.settings.tau, lambda, pool, self.stop)?;
         let inverted = if slopes { Some(factor.inverse(pool, self.stop)?) } else { None };
         let t = self.observed(place.latent, place.log_nu, c).t;
-        let mut part = FunctionPosterior::new(Factor::Here(factor), &t, 0.0)?;
+        let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.clone())?)?.into_data();
+        let mut part = FunctionPosterior::new(Factor::Here(factor), solved, &t, 0.0)?;
         if let Some(inverse) = inverted {
             part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
             if self.settings.learned {
@@ -436,6 +463,8 @@ fn add(sum: &mut Option<Matrix>, matrix: Matrix) {
 type Parts = Option<(Vec<FunctionPosterior>, Option<Matrix>)>;
 /// One function under prior=gp, and its part of that matrix.
 type GpPart = (FunctionPosterior, Option<Matrix>);
+/// `S^-1 t`, and `1' S^-1 1` for slopes.
+type Solved = (Vec<f64>, Option<f64>);
 
 /// One function at one place under prior=gp.
 struct GpTask<'a> {
@@ -454,6 +483,11 @@ impl<'a> GpTask<'a> {
         let nu = exp(place.log_nu[0]);
         let diagonal = seen.lambda.iter().map(|lambda| nu * problem.jitter() + lambda).collect();
         GpTask { kernel, nu, tau: problem.settings.tau, observed, seen, diagonal }
+    }
+
+    /// `S^-1 t`.
+    fn solve(&self, factor: &Cholesky) -> Result<Vec<f64>> {
+        Ok(factor.solve(&Matrix::from_vec(factor.size(), 1, self.seen.t.clone())?)?.into_data())
     }
 
     /// S.
@@ -524,9 +558,8 @@ fn add_lower<'a>(sums: impl Iterator<Item = (&'a mut Option<Matrix>, &'a Vec<Mat
 }
 
 impl FunctionPosterior {
-    /// From S, factored, and t: `log N(t; 0, S)` without its constant, plus the rest of the rows' log-likelihood.
-    fn new(factor: Factor, t: &[f64], rest: f64) -> Result<FunctionPosterior> {
-        let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
+    /// From S, factored, `S^-1 t`, and t: `log N(t; 0, S)` without its constant, plus the rest of the rows' log-likelihood.
+    fn new(factor: Factor, solved: Vec<f64>, t: &[f64], rest: f64) -> Result<FunctionPosterior> {
         let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()?) + rest;
         Ok(FunctionPosterior { factor, solved, diagonal: vec![], likelihood, by_log_nu: [0.0; 2] })
     }

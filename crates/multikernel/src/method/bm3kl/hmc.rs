@@ -207,6 +207,8 @@ pub(super) fn leap(
         for ((q, p), size) in positions.iter_mut().zip(&mut momenta).zip(sizes) {
             drift(problem, q, p, *size);
         }
+        // Their matrices are room for the next ones.
+        states.clear();
         states = evaluate(problem, latents, positions)?;
         let gradients: Vec<Vec<f64>> = states.iter().map(|spot| spot.gradient.clone()).collect();
         kick(&mut momenta, &gradients, if leap == n_leaps { 0.5 } else { 1.0 });

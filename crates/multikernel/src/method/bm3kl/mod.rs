@@ -19,6 +19,8 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use chain::{Bm3klState, Extra, Ground, Latent, Trace};
 use density::Problem;
 use distinct::Distinct;
@@ -44,6 +46,7 @@ use crate::method::Weighting;
 use crate::pool::Pool;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 use crate::simd::exp;
+use crate::solve::cholesky::Keeping;
 use crate::stack::{Stack, Symmetric};
 
 /// Maximum number of draws that predictions are averaged over, across all chains.
@@ -321,7 +324,7 @@ impl Bm3klState {
             kept_weights: kept.kept_weights,
             coef: kept.coef,
             bias: kept.bias,
-            temperature: if known { model::temperature(&held_out) } else { 1.0 },
+            temperature: if known { model::temperature(&held_out, task.pool) } else { 1.0 },
             eta: if settings.learned { settings.eta } else { 0.0 },
             present,
             spread,
@@ -381,7 +384,9 @@ fn ground(stack: &Stack, pool: &Pool, settings: &Settings, n_functions: usize, s
     // Each chain holds the factors of the start and the end of a move, and those of a step between.
     let count = 4 + 3 * settings.chains * n_functions;
     let there = settings.prior == FunctionPrior::Gp && stack.pays_there(pool) && stack.factors_there(count, pool)?;
-    Ok(Ground { distinct, stack, fixed, there })
+    let in_chains = settings.chains.saturating_mul(n_functions + 4).saturating_mul(distinct.n() * distinct.n());
+    let keeping = Arc::new(Keeping::new(if there { 0 } else { in_chains }));
+    Ok(Ground { distinct, stack, fixed, there, _keeping: keeping })
 }
 
 /// Rejects runs that would not fit in memory: each chain holds the kernel and its factors at the start and the end of a

@@ -155,28 +155,31 @@ impl HeldOut<'_> {
     }
 
     /// The log-loss over all rows at a temperature, given the weight of each draw for each row.
-    fn loss(&self, shares: &[Vec<f64>], temperature: f64) -> f64 {
-        let n = self.places.len();
+    fn loss(&self, shares: &[Vec<f64>], temperature: f64, pool: &Pool) -> f64 {
         let mut counts = vec![0usize; self.n_present];
         self.places.iter().for_each(|&class| counts[class] += 1);
-        let mut loss = 0.0;
-        for (i, (&class, shares)) in self.places.iter().zip(shares).enumerate() {
-            let mut likely = vec![0.0; self.n_present];
-            for (draw, share) in self.decisions.chunks_exact(n * self.n_functions).zip(shares) {
-                let f: Vec<f64> = (0..self.n_functions).map(|c| draw[c * n + i]).collect();
-                let mut of_draw = vec![0.0; self.n_present];
-                soften(&f, temperature, &mut of_draw);
-                likely.iter_mut().zip(of_draw).for_each(|(sum, p)| *sum += share * p);
-            }
-            // A class of n rows that were all classified correctly may still be missed once in n + 2 (Laplace's rule,
-            // as in Platt's targets): otherwise separable rows would push all probabilities to 0 and 1.
-            let doubt = 1.0 / (counts[class] as f64 + 2.0);
-            for (k, likely) in likely.iter().enumerate() {
-                let target = if k == class { 1.0 - doubt } else { doubt / (self.n_present - 1) as f64 };
-                loss -= target * ln(likely.max(1e-300));
-            }
+        let losses = pool.map(shares.len(), |i| self.loss_of_row(i, &shares[i], counts[self.places[i]], temperature));
+        losses.iter().sum()
+    }
+
+    /// The log-loss of row i, whose class has so many rows.
+    fn loss_of_row(&self, i: usize, shares: &[f64], count: usize, temperature: f64) -> f64 {
+        let n = self.places.len();
+        let mut likely = vec![0.0; self.n_present];
+        for (draw, share) in self.decisions.chunks_exact(n * self.n_functions).zip(shares) {
+            let f: Vec<f64> = (0..self.n_functions).map(|c| draw[c * n + i]).collect();
+            let mut of_draw = vec![0.0; self.n_present];
+            soften(&f, temperature, &mut of_draw);
+            likely.iter_mut().zip(of_draw).for_each(|(sum, p)| *sum += share * p);
         }
-        loss
+        // A class of n rows that were all classified correctly may still be missed once in n + 2 (Laplace's rule,
+        // as in Platt's targets): otherwise separable rows would push all probabilities to 0 and 1.
+        let doubt = 1.0 / (count as f64 + 2.0);
+        let term = |(k, likely): (usize, &f64)| {
+            let target = if k == self.places[i] { 1.0 - doubt } else { doubt / (self.n_present - 1) as f64 };
+            -target * ln(likely.max(1e-300))
+        };
+        likely.iter().enumerate().map(term).sum()
     }
 }
 
@@ -190,9 +193,9 @@ pub(super) fn at_an_end(temperature: f64, size: f64) -> bool {
 }
 
 /// The temperature whose averaged probabilities have the smallest leave-one-out log-loss.
-pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
-    let shares: Vec<Vec<f64>> = (0..held_out.places.len()).map(|i| held_out.shares(i)).collect();
-    let loss = |log_t: f64| held_out.loss(&shares, held_out.size * exp(log_t));
+pub(super) fn temperature(held_out: &HeldOut<'_>, pool: &Pool) -> f64 {
+    let shares = pool.map(held_out.places.len(), |i| held_out.shares(i));
+    let loss = |log_t: f64| held_out.loss(&shares, held_out.size * exp(log_t), pool);
     // Golden section: in all cases we have seen the loss has one valley in log T, and any T in it is a valid choice.
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let (mut low, mut high) = RANGE;

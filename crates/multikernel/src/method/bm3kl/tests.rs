@@ -916,7 +916,7 @@ fn temperature_of_rows_that_separate_is_no_certainty() {
         let places: Vec<usize> = (0..24).map(|i| i / (24 / n_present)).collect();
         let held_out =
             HeldOut { decisions, log_ratios: &[0.0; 24], places: &places, n_functions, n_present, size: 1.0 };
-        let t = temperature(&held_out);
+        let t = temperature(&held_out, Pool::alone().unwrap());
         let doubt = 1.0 / ((24 / n_present) as f64 + 2.0);
         let mut likely = vec![0.0; n_present];
         super::model::soften(&decisions.iter().step_by(24).copied().collect::<Vec<_>>(), t, &mut likely);
@@ -924,7 +924,7 @@ fn temperature_of_rows_that_separate_is_no_certainty() {
         assert!(!at_an_end(t, 1.0));
         // Decisions ten times as large get ten times the temperature.
         let large: Vec<f64> = decisions.iter().map(|f| 10.0 * f).collect();
-        let of_large = temperature(&HeldOut { decisions: &large, size: 10.0, ..held_out });
+        let of_large = temperature(&HeldOut { decisions: &large, size: 10.0, ..held_out }, Pool::alone().unwrap());
         assert!((of_large / t - 10.0).abs() < 1e-9, "{of_large} {t}");
     }
 }
@@ -937,7 +937,8 @@ fn draws_count_for_a_row_by_how_little_they_expected_it() {
     let places = [0, 1];
     let of = |log_ratios: &[f64]| {
         let places = &places;
-        temperature(&HeldOut { decisions: &decisions, log_ratios, places, n_functions: 1, n_present: 2, size: 1.0 })
+        let held_out = HeldOut { decisions: &decisions, log_ratios, places, n_functions: 1, n_present: 2, size: 1.0 };
+        temperature(&held_out, Pool::alone().unwrap())
     };
     let (plain, honest) = (of(&[0.0, 0.0, 0.0, 0.0]), of(&[0.0, 0.0, 2.0, 0.0]));
     assert!(honest > 1.02 * plain, "{plain} {honest}");

@@ -48,7 +48,7 @@ impl Objective<'_> {
         let at_points = if rows.len() == n {
             self.at_points(&outputs)
         } else {
-            self.outputs(&fit.x[samples], &self.stack.view(&self.points)?)?
+            self.outputs(&fit.x[samples], &self.stack.view(&self.points)?)?.into()
         };
         let batch = RowBatch { rows: Some(&rows), factor: n as f64 / rows.len() as f64 };
         let value = self.value(&fit.x, batch, &outputs, &at_points);

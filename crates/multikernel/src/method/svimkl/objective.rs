@@ -4,6 +4,7 @@
 //! `sum_d m_d e_ds G_d`, with m the mean weights and e nodes of mean 1. Outputs are linear along a line, so a line
 //! search costs one `apply` for its direction and, at its end, one `collect` for the gradient of the sample weights.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::clip::Clip;
@@ -183,8 +184,10 @@ impl Objective<'_> {
     ) -> Result<()> {
         let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
         let n_rows = stack.n_cols();
-        let mut output_gradients = output_gradients.to_vec();
-        self.clip.project(&mut output_gradients, n_rows, n_kernels);
+        let mut output_gradients = Cow::from(output_gradients);
+        if !self.clip.kernels.is_empty() {
+            self.clip.project(output_gradients.to_mut(), n_rows, n_kernels);
+        }
         let mut vectors = Matrix::zeros(n_rows, n_kernels * n_functions);
         self.pool.chunks_mut(vectors.data_mut(), n_kernels * n_functions, |i, row| {
             for (d, of_kernel) in row.chunks_exact_mut(n_functions).enumerate() {
@@ -200,11 +203,14 @@ impl Objective<'_> {
     }
 
     /// The outputs at the points, from those at all rows.
-    pub(super) fn at_points(&self, outputs: &[f64]) -> Vec<f64> {
+    pub(super) fn at_points<'a>(&self, outputs: &'a [f64]) -> Cow<'a, [f64]> {
         let (n_kernels, n_rows) = (self.layout.n_kernels, self.loss.n_rows());
+        if self.points.iter().copied().eq(0..n_rows) {
+            return outputs.into();
+        }
         let row = |c: usize, i: usize| &outputs[(c * n_rows + i) * n_kernels..][..n_kernels];
         let functions = 0..self.layout.n_functions;
-        functions.flat_map(|c| self.points.iter().flat_map(move |&i| row(c, i))).copied().collect()
+        functions.flat_map(|c| self.points.iter().flat_map(move |&i| row(c, i))).copied().collect::<Vec<f64>>().into()
     }
 
     /// The bound at a point, from the outputs at some rows and those at the points.
@@ -221,16 +227,16 @@ impl Objective<'_> {
             self.add_rows(&nodes, outputs, place, &mut output_gradients, &mut part);
             (part, output_gradients)
         });
-        let (mut all, mut output_gradients) = (self.no_rows(), vec![0.0; n_functions * n_rows * n_kernels]);
-        for (k, (part, of_part)) in parts.into_iter().enumerate() {
-            for (c, of_part) in of_part.chunks_exact((part.curvature.len() * n_kernels).max(1)).enumerate() {
-                let start = (c * n_rows + k * ROWS) * n_kernels;
-                for (add_output_gradients, of_part) in output_gradients[start..].iter_mut().zip(of_part) {
-                    *add_output_gradients = rows.factor * of_part;
-                }
+        let mut output_gradients = vec![0.0; n_functions * n_rows * n_kernels];
+        self.pool.chunks_mut(&mut output_gradients, n_rows * n_kernels, |c, of_function| {
+            let blocks = of_function.chunks_mut(ROWS * n_kernels).zip(&parts);
+            for (of_block, (_, of_part)) in blocks {
+                let of_part = &of_part[c * of_block.len()..];
+                of_block.iter_mut().zip(of_part).for_each(|(to, of_part)| *to = rows.factor * of_part);
             }
-            all.add(part);
-        }
+        });
+        let mut all = self.no_rows();
+        parts.into_iter().for_each(|(part, _)| all.add(part));
         all.loss += joint.map_or(0.0, |joint| joint.loss);
         Value { output_gradients: Some(output_gradients), ..self.sum(x, &nodes, rows.factor, all, at_points) }
     }

@@ -13,6 +13,8 @@ pub(super) const IDENTITY: f64 = 1e-2;
 /// The largest change of scale at once. The bound is concave in log c, so a smaller change than the optimal one raises
 /// it, too.
 const MAX_RESCALE: f64 = 10.0;
+/// Sample weights from which the remembered steps are scaled on all threads.
+const MIN_SHARED: usize = 4096;
 
 impl Objective<'_> {
     /// The error in `lambda a' K a = delta sum m - shape P`, which holds at every optimum, or in its counterpart under
@@ -84,9 +86,12 @@ impl Objective<'_> {
             sums.squares.iter_mut().chain(&mut sums.plain).for_each(|square| *square *= c * c);
         }
         fit.x[samples.clone()].iter_mut().for_each(|sample| *sample *= c);
-        for (step, change) in fit.memory.steps.iter_mut().zip(&mut fit.memory.changes) {
+        let pairs: Vec<_> = fit.memory.steps.iter_mut().zip(&mut fit.memory.changes).collect();
+        let scale = |(step, change): (&mut Vec<f64>, &mut Vec<f64>)| {
             step[samples.clone()].iter_mut().for_each(|value| *value *= c);
             change[samples.clone()].iter_mut().for_each(|value| *value /= c);
-        }
+        };
+        // Short ones are done before a thread wakes up.
+        if samples.len() < MIN_SHARED { pairs.into_iter().for_each(scale) } else { self.pool.each(pairs, scale) }
     }
 }
