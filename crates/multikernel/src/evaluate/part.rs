@@ -257,9 +257,9 @@ impl Codec for Fold {
         let figures: [f64; 12] = fixed(common.figures)?;
         let maybe = |value: f64| Some(value).filter(|value| !value.is_nan());
         let n = common.confusion.len().isqrt();
-        let total = common.confusion.iter().try_fold(0u64, |sum, &count| sum.checked_add(count));
-        if n * n != common.confusion.len() || total.is_none() {
-            return Err(Error::input("a part's counts of classes are no square table; run it anew"));
+        let total = common.confusion.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
+        if n * n != common.confusion.len() || total > common.predicted.len() as u64 {
+            return Err(Error::input("a part's counts of classes are no square table of its rows; run it anew"));
         }
         let mut metrics = Metrics::of_confusion(common.confusion.chunks(n.max(1)).map(<[u64]>::to_vec).collect());
         [
@@ -381,5 +381,21 @@ mod tests {
         let times = Dataset::of_times("t", samples, times).unwrap();
         joined_is_whole(&times, &[plan("average")], &Protocol::Folds(2));
         joined_is_whole(&numbers, &[plan("average")], &Protocol::Test(Box::new(numbers.clone())));
+    }
+
+    #[test]
+    fn counts_of_more_rows_than_there_are_are_refused() {
+        let (data, plans, pool) = (bundled("sonar").unwrap(), [Plan::new("average").unwrap()], Pool::new(1).unwrap());
+        let cut = SplitEvaluation::new(&data, &plans, &Protocol::Folds(2), 0).unwrap();
+        let run = |(plan, split)| cut.run(plan, split, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let mut parts: Vec<Vec<u8>> = cut.parts().into_iter().map(run).collect();
+        let mut forged = file::parse(Path::new("part"), &parts[0], Kind::Part).unwrap();
+        let mut counts: Vec<u64> = forged.take("confusion").unwrap();
+        // Half of what a sum can hold: rows and columns together overflow.
+        counts[0] = u64::MAX / 2 + 1;
+        forged.put("confusion", &counts);
+        parts[0] = file::bytes(Kind::Part, &forged).unwrap();
+        let refused = cut.join(&parts).err().unwrap().to_string();
+        assert!(refused.contains("counts of classes"), "{refused}");
     }
 }

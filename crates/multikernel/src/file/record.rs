@@ -407,9 +407,25 @@ impl Field for Vec<usize> {
     }
 
     fn take(name: &str, record: &Record) -> Result<Self> {
-        let fits = |&value: &u64| usize::try_from(value).map_err(|_| wrong(name, "an array of sizes"));
-        record.u64s(name)?.iter().map(fits).collect()
+        record.u64s(name)?.iter().map(|&value| size(value).ok_or_else(|| wrong(name, "an array of sizes"))).collect()
     }
+}
+
+impl Field for usize {
+    fn put(&self, name: &str, record: &mut Record) {
+        (*self as u64).put(name, record);
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        size(record.take(name)?).ok_or_else(|| wrong(name, "a size"))
+    }
+}
+
+/// The largest size or count a file may hold. No run comes near, and forged ones can be added up without an overflow.
+const MAX_SIZE: u64 = 1 << 48;
+
+fn size(value: u64) -> Option<usize> {
+    usize::try_from(value).ok().filter(|_| value <= MAX_SIZE)
 }
 
 /// Fields that JSON holds exactly.
@@ -430,7 +446,6 @@ macro_rules! json_field {
 json_field!(
     bool => "true or false",
     u64 => "a whole number",
-    usize => "a whole number",
     String => "a text",
     Vec<String> => "a list of texts",
     Option<String> => "a text or null",
@@ -489,6 +504,20 @@ mod tests {
         assert!(message.contains("`alpha` is not an array of f64"), "{message}");
         let message = record.take::<bool>("done").unwrap_err().to_string();
         assert!(message.contains("`done` is missing"), "{message}");
+    }
+
+    #[test]
+    fn sizes_that_could_overflow_a_sum_are_refused() {
+        let mut record = Record::default();
+        record.put("most", &(1usize << 48));
+        assert_eq!(record.take::<usize>("most").unwrap(), 1 << 48);
+        for size in [(1u64 << 48) + 1, u64::MAX] {
+            record.put("one", &size);
+            record.put("many", &vec![1, size]);
+            assert!(record.take::<usize>("one").unwrap_err().to_string().contains("`one` is not a size"));
+            assert!(record.take::<Vec<usize>>("many").is_err());
+            assert_eq!(record.take::<u64>("one").unwrap(), size);
+        }
     }
 
     #[test]

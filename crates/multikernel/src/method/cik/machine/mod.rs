@@ -101,6 +101,8 @@ record! {
 /// Groups of rows whose scores are summed at a time: with ten classes their data still leave half of the L1 cache to
 /// the features being computed.
 const GROUPS: usize = 2;
+/// Steps below which a machine from elsewhere counts on.
+const MAX_STEPS: f64 = (1u64 << 48) as f64;
 
 impl Machine {
     /// An untrained machine: W = 0, sigma = d^-1/2, fresh noise.
@@ -220,7 +222,7 @@ impl Machine {
             let Some(value) = values.next() else { return false };
             *place = value;
         }
-        let Some(n_steps) = values.next() else { return false };
+        let Some(n_steps) = values.next().filter(|n_steps| (0.0..MAX_STEPS).contains(n_steps)) else { return false };
         learned.n_steps = n_steps.round() as usize;
         values.next().is_none()
     }
