@@ -210,6 +210,28 @@ fn mutated_checkpoints_are_refused_or_resumed() {
     faults.none(n_runs);
 }
 
+#[test]
+fn counts_of_forged_checkpoints_that_could_overflow_are_refused() {
+    let (pool, folder) = (Pool::new(1).unwrap(), tempfile::tempdir().unwrap());
+    let data = bundled("glass6").unwrap();
+    let data = data.select(&(0..data.samples.n_samples()).step_by(8).collect::<Vec<_>>());
+    for name in ["mklda", "ufomkl", "obscure"] {
+        let plan = Plan::new(name).unwrap().kernels("gaussian(1, 2), linear").unwrap();
+        let path = folder.path().join(name);
+        let record = checkpoint_of(&plan, name, &data, &path, &pool).unwrap();
+        for field in ["state.seen", "state.learned", "state.looked", "state.rule.time"] {
+            let mut forged = record.clone();
+            assert!(forged.take::<u64>(field).is_ok(), "{name}: {field}");
+            forged.put(field, &u64::MAX);
+            file::write(&path, Kind::Checkpoint, &forged).unwrap();
+            let mut silent = Silent;
+            let mut session = Session::new(&pool, &mut silent);
+            session.checkpoint = Some(Checkpoint { resume: true, ..Checkpoint::new(&path) });
+            assert!(plan.train_in(&data, &mut session).is_err(), "{name}: {field}");
+        }
+    }
+}
+
 /// Classes, numbers and times of the same rows.
 fn small_sets() -> Vec<Dataset> {
     let mut rng = Rng::new(7, 0);

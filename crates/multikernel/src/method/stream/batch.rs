@@ -9,6 +9,7 @@ use crate::data::{Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
+use crate::method::weighted::misfit;
 use crate::run::{Control, Method, Progress, State, Task};
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Inner, Mixture, Stack};
@@ -65,6 +66,9 @@ pub trait Rule: Codec + Clone + Send + Sync + 'static {
     /// The model learned so far.
     fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<StreamModel>;
 }
+
+/// The largest count of a run that goes on: no run comes near, and forged ones can be added up without an overflow.
+const MAX_COUNT: u64 = 1 << 48;
 
 /// State of a run.
 #[derive(Clone)]
@@ -293,6 +297,10 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
         let (stack, n_functions) = (task.stack()?, functions_of(task));
         self.expansion.check(task.n_samples(), n_functions)?;
         self.inner.as_ref().map_or(Ok(()), |inner| stack.check_inner(inner))?;
+        let counts = [self.looked, self.learned, self.seen, self.rule.time()];
+        if self.looked > self.learned || counts.iter().any(|&count| count > MAX_COUNT) {
+            return Err(misfit());
+        }
         self.rule.check(stack.n_kernels(), n_functions)
     }
 

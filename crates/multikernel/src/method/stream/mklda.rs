@@ -308,7 +308,7 @@ impl Rule for Ridges {
     }
 
     fn n_epochs(&self) -> u64 {
-        self.epochs * self.loops
+        self.epochs.saturating_mul(self.loops)
     }
 
     fn weights(&self) -> &Matrix {

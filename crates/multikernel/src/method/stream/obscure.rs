@@ -171,7 +171,7 @@ impl Rule for TwoStages {
     }
 
     fn n_epochs(&self) -> u64 {
-        self.first + self.epochs
+        self.first.saturating_add(self.epochs)
     }
 
     fn weights(&self) -> &Matrix {
@@ -188,7 +188,7 @@ impl Rule for TwoStages {
 
     fn next(&mut self, learned: bool) -> f64 {
         self.time += 1;
-        self.learned += u64::from(learned);
+        self.learned = self.learned.saturating_add(u64::from(learned));
         if self.second { self.second(learned) } else { self.eta() }
     }
 
