@@ -312,7 +312,7 @@ impl Problem<'_> {
         let solve = |k: usize| {
             let (task, factor) = known[k / 2];
             let ones = || Ok(factor.half_solve(&Matrix::from_fn(factor.size(), 1, |_, _| 1.0))?.into_data());
-            solved[k].get_or_init(|| if k % 2 == 0 { task.solve(factor) } else { ones() });
+            solved[k].get_or_init(|| if k.is_multiple_of(2) { task.solve(factor) } else { ones() });
         };
         let factors: Vec<&Cholesky> = known.iter().map(|(_, factor)| *factor).collect();
         let beside = Beside { n: solved.len(), work: &solve };
