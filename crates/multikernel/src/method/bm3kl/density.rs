@@ -289,12 +289,11 @@ impl Problem<'_> {
             (solved.into_iter().map(|solved| Ok((solved?, None))).collect::<Result<Vec<_>>>()?, vec![])
         };
         let (mut solved, mut inverses) = (solved.into_iter(), inverses.into_iter());
-        let items: Vec<_> = factors
-            .into_iter()
-            .map(|factor| Mutex::new(factor.zip(solved.next()).map(|known| (known, inverses.next()))))
-            .collect();
+        // Only where there is a factor there are more.
+        let mut with_factor = |factor: Cholesky| Some((factor, solved.next()?, inverses.next()));
+        let items: Vec<_> = factors.into_iter().map(|factor| Mutex::new(factor.and_then(&mut with_factor))).collect();
         let part = |k: usize| match items[k].lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(((factor, solved), inverse)) => self.gp_part(&tasks[k], factor, solved, inverse).map(Some),
+            Some((factor, solved, inverse)) => self.gp_part(&tasks[k], factor, solved, inverse).map(Some),
             None => Ok(None),
         };
         let mut parts = pool.map(items.len(), part).into_iter().collect::<Result<Vec<_>>>()?;

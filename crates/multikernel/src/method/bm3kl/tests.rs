@@ -6,7 +6,7 @@ mod numbers;
 use std::slice;
 
 use super::chain::{Draw, DualAverage, Latent};
-use super::density::{Place, Problem};
+use super::density::{Place, Point, Problem};
 use super::distinct::Distinct;
 use super::hmc;
 use super::margins::Margins;
@@ -346,6 +346,33 @@ fn likelihood_is_that_of_a_normal_law_and_slopes_are_differences() {
             let error = (gradient[k] - difference).abs() / (1.0 + difference.abs());
             assert!(error < 1e-6, "{prior:?} {k}: {} against {difference}", gradient[k]);
         }
+    }
+}
+
+#[test]
+fn a_place_without_a_factor_leaves_the_others_as_they_are() {
+    // As many rows as are worked on in step, and more threads than matrices.
+    let mut rng = Rng::new(11, 0);
+    let rows: Vec<[f64; 2]> = (0..140).map(|_| [normal(&mut rng), normal(&mut rng)]).collect();
+    let sign = Matrix::from_fn(1, 140, |_, i| if rows[i][0] > 0.0 { 1.0 } else { -1.0 });
+    let mut world = World::new(&rows, &KERNELS, sign, settings(FunctionPrior::Gp, WeightSampler::Collapsed));
+    let mut latents: Vec<Latent> = (0..3).map(|_| world.odd(&mut rng)).collect();
+    latents[1].lambda.data_mut().fill(-10.0);
+    let weights: Vec<Vec<f64>> = latents.iter().map(Latent::weights).collect();
+    let places = || {
+        let place = |k: usize| Place { weights: &weights[k], log_nu: &latents[k].log_nu, latent: &latents[k] };
+        (0..latents.len()).map(place).collect::<Vec<_>>()
+    };
+    let alone: Vec<Option<Point>> =
+        places().into_iter().map(|place| world.problem().evaluate(&[place], true).unwrap().remove(0)).collect();
+    world.pool = Pool::new(5).unwrap();
+    let together = world.problem().evaluate(&places(), true).unwrap();
+    assert!(alone[1].is_none() && together[1].is_none());
+    for k in [0, 2] {
+        let (alone, together) = (alone[k].as_ref().unwrap(), together[k].as_ref().unwrap());
+        assert_eq!(alone.likelihood.to_bits(), together.likelihood.to_bits());
+        assert_eq!((&alone.by_weight, &alone.by_log_nu), (&together.by_weight, &together.by_log_nu));
+        assert_eq!(alone.parts[0].solved, together.parts[0].solved);
     }
 }
 
