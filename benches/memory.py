@@ -8,7 +8,7 @@ resident memory and seconds, and ends with status 1 when a claim does not hold. 
 system with `wait4`.
 
 `svm` and `average` sum kernels on the way and store none with or without a limit, so the two model files show that a
-limit changes nothing; that stored and computed kernels are equal is tested in crates/multikernel/tests/stack.rs.
+limit changes nothing; that stored and computed kernels are equal is tested in crates/multikernel/tests/interface/stack.rs.
 """
 
 import argparse

@@ -17,7 +17,7 @@ use multikernel::{Model, Plan};
 fn every_kernel_passes_the_conformance_suite() {
     let suffixes =
         [" raw", " raw centred", " on [3] raw", "", " centred", " on [3]", " on [0:4, 7]", " on [2, 9] centred"];
-    // The columns of `clinical` come scaled by its encoding; tests/mixed.rs has it.
+    // The columns of `clinical` come scaled by its encoding; `mixed` has it.
     for family in FAMILIES.iter().filter(|family| !family.takes_gram() && family.name != "clinical") {
         let example = family.example.trim_end_matches(" raw");
         // Some have no unit diagonal: the first three are for all.
