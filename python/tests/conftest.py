@@ -6,6 +6,12 @@ import numpy as np
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c():
+    """Ctrl-C interrupts, also where the tests run in the background of a shell, which ignores it: tests of it would wait for ever."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def sonar():
     return mk.datasets.load_sonar(return_X_y=True)
