@@ -17,10 +17,16 @@ use super::sweep::{SweepPhase, sweep};
 use crate::data::{Dataset, Labels, Samples};
 use crate::dist::{Rng, gamma, ln_gamma, normal};
 use crate::linalg::{Matrix, dot};
-use crate::plan::Plan;
+use crate::plan::{Model, Plan, Session};
 use crate::pool::Pool;
+use crate::run::Silent;
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Stack, StackOptions};
+
+/// A model trained on one thread: handing over work on so few rows takes longer than the work.
+fn alone(plan: Plan, data: &Dataset) -> Model {
+    plan.train_in(data, &mut Session::new(&Pool::new(1).unwrap(), &mut Silent)).unwrap()
+}
 
 /// Jitter on the diagonal of a combined kernel in `f64`.
 const JITTER: f64 = 1e-6;

@@ -235,7 +235,7 @@ fn predicted_numbers_and_variances_are_integrals() {
         let (train, test) = (line(&[0.0, 1.0], &[17.0, 7.0]), line(&[-0.5], &[0.0]));
         for seed in 0..40 {
             let plan = plan(likelihood, &[("tau", "0.5"), ("draws", "500"), ("warmup", "100")]);
-            let model = plan.kernels("gaussian(1)").unwrap().scale(Scale::None).seed(seed).train(&train).unwrap();
+            let model = alone(plan.kernels("gaussian(1)").unwrap().scale(Scale::None).seed(seed), &train);
             let numbers = model.numbers().unwrap();
             means.push((numbers.predict(&test.samples).unwrap().get(0, 0) - 12.0) / 5.0);
             // A mixture with very wide components: its logarithm has an error that a mean of 40 shows.
@@ -268,7 +268,7 @@ fn covered(likelihood: &str, noise: Noise, n_sets: u64) -> (f64, f64) {
             Dataset::of_numbers("drawn", Samples::unnamed(table).unwrap(), numbers).unwrap()
         };
         let plan = plan(likelihood, &[("tau", "1"), ("chains", "2")]).kernels(&KERNELS.join(", ")).unwrap();
-        let model = plan.scale(Scale::None).seed(set).train(&part(0..n)).unwrap();
+        let model = alone(plan.scale(Scale::None).seed(set), &part(0..n));
         let [low, high] = model.numbers().unwrap().intervals(&part(n..n + n_new).samples, 0.9).unwrap();
         let inside = |k: &usize| low.data()[*k] <= numbers[n + k] && numbers[n + k] <= high.data()[*k];
         (0..n_new).filter(inside).count() as f64 / n_new as f64
@@ -296,7 +296,7 @@ fn wild_numbers_do_less_harm_in_a_tube_than_under_normal_noise() {
         .collect();
     let error = |likelihood: &str| {
         let plan = plan(likelihood, &[("chains", "2")]).kernels("gaussian(0.3), gaussian(1), linear").unwrap();
-        let model = plan.train(&line(&rows, &numbers)).unwrap();
+        let model = alone(plan, &line(&rows, &numbers));
         let found = model.numbers().unwrap().predict(&line(&rows, &numbers).samples).unwrap();
         rows.iter().zip(found.data()).map(|(&x, found)| (truth(x) - found).powi(2)).sum::<f64>().sqrt()
     };
