@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c():
-    """Ctrl-C interrupts, also where the tests run in the background of a shell, which ignores it: tests of it would wait for ever."""
+    """Ctrl-C interrupts, also in the background of a shell, which ignores it: tests of it would wait for ever."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
