@@ -306,6 +306,9 @@ fn fit_is_the_maximum_of_the_penalised_likelihood() {
             let other: Vec<f64> = found.slope.iter().map(|b| b + 0.01 * normal(&mut rng)).collect();
             assert!(objective(&other) < objective(&found.slope));
         }
+        // The determinant is that of the maximum, not of a point on the way: from there on there is no way.
+        let again = fit(&gram, ln_amplitude, &found.slope, &task, &|| false).unwrap();
+        assert!((again.evidence - found.evidence).abs() < 1e-9, "{} {}", again.evidence, found.evidence);
     }
 }
 
