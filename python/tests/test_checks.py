@@ -6,6 +6,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 #: Quick settings for methods that sample or take many steps.
 QUICK = {
+    "AutoMKL": {"effort": "quick"},
+    "BankMKL": {"frequencies": 64, "warmup": 10, "sweeps": 20},
     "BM3KL": {"chains": 2, "warmup": 5, "draws": 5},
     "BSVM": {"warmup": 5, "sweeps": 5},
     "MKC": {"clusters": 3},

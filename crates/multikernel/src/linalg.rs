@@ -231,7 +231,17 @@ impl Matrix {
     /// The transpose.
     #[must_use]
     pub fn transposed(&self) -> Matrix {
-        Matrix::from_fn(self.n_cols, self.n_rows, |i, j| self.get(j, i))
+        // Eight rows at a time: each line of the cache is written once.
+        const ROWS: usize = 8;
+        let mut out = Matrix::zeros(self.n_cols, self.n_rows);
+        let lines = out.data_mut();
+        for first in (0..self.n_rows).step_by(ROWS) {
+            let rows = first..(first + ROWS).min(self.n_rows);
+            for (j, line) in lines.chunks_exact_mut(self.n_rows).enumerate() {
+                line[rows.clone()].iter_mut().zip(rows.clone()).for_each(|(value, i)| *value = self.get(i, j));
+            }
+        }
+        out
     }
 
     /// The upper half of a symmetric matrix with its diagonal, row by row: half the way to go.
@@ -477,6 +487,14 @@ pub(crate) fn centre_columns(matrix: &mut Matrix) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transpose_has_each_entry_in_its_place_for_any_shape() {
+        for (n_rows, n_cols) in [(0, 3), (3, 0), (1, 1), (7, 9), (8, 3), (19, 16)] {
+            let matrix = Matrix::from_fn(n_rows, n_cols, |i, j| (100 * i + j) as f64);
+            assert_eq!(matrix.transposed(), Matrix::from_fn(n_cols, n_rows, |i, j| (100 * j + i) as f64));
+        }
+    }
 
     #[test]
     fn product_with_a_vector_is_that_of_its_rows_for_any_shape() {

@@ -290,7 +290,8 @@ type Run = (&'static str, &'static [(&'static str, &'static str)], f64);
 
 #[test]
 fn methods_learn_the_same_with_a_device() {
-    let data = bundled("sonar").unwrap();
+    // Half of the rows: the slow device adds number by number.
+    let data = bundled("sonar").unwrap().select(&(0..208).step_by(2).collect::<Vec<_>>());
     let runs: [Run; 6] = [
         ("mklr", &[("landmarks", "40")], 1e-6),
         ("svimkl", &[("landmarks", "40"), ("nodes", "4")], 1e-6),

@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn polya_gamma_has_its_law() {
         for (stream, z) in TILTS.into_iter().enumerate() {
-            let found = draws(z, 100_000, 20 + stream);
+            let found = draws(z, 50_000, 20 + stream);
             assert_law(&found, |x| cdf(x, z), &format!("z {z}"));
             // A slightly different tilt or scale is another distribution.
             assert!(law_distance(&found, |x| cdf(x, 1.1 * z.abs() + 0.8)) > 2.5, "z {z}");

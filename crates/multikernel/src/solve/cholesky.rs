@@ -19,9 +19,11 @@ pub(crate) use crate::solve::panels::{Keeping, ShiftedMatrix};
 use crate::solve::product::PackedRows;
 
 /// Rows from which [`Cholesky::solve_on`] goes block by block: fewer are divided before threads wake up.
-const MIN_BLOCKED: usize = 1536;
+const MIN_BLOCKED: usize = 768;
 /// Panels of such a block.
-const BLOCK: usize = 8;
+const BLOCK: usize = 4;
+/// How often a thread looks for a block before it lets others run.
+const MOST_LOOKS: usize = 2000;
 
 /// `A = L L'` of a symmetric positive definite matrix.
 ///
@@ -202,7 +204,7 @@ impl Cholesky {
         Ok(self.columns(&sides, right.n_cols()))
     }
 
-    /// [`Cholesky::solve`] on all threads, for many rows. From 1,536 rows on each sum is split into blocks of 192 rows, so
+    /// [`Cholesky::solve`] on all threads, for many rows. From 768 rows on each sum is split into blocks of 96 rows, so
     /// its last bits differ from those of `solve`, but not between numbers of threads.
     pub(crate) fn solve_on(&self, right: &Matrix, pool: &Pool) -> Result<Matrix> {
         if self.n < MIN_BLOCKED { self.solve(right) } else { self.solve_by_blocks(right, pool) }
@@ -211,76 +213,99 @@ impl Cholesky {
     fn solve_by_blocks(&self, right: &Matrix, pool: &Pool) -> Result<Matrix> {
         self.check_rows(right)?;
         let (count, c) = (self.panels.count(), right.n_cols());
-        // Panel by panel, [`WIDE`] numbers of each right-hand side.
-        let mut x = vec![0.0; count * c * WIDE];
-        let place = |i: usize, s: usize| (i / WIDE * c + s) * WIDE + i % WIDE;
-        for (i, row) in right.rows().enumerate() {
-            row.iter().enumerate().for_each(|(s, &value)| x[place(i, s)] = value);
+        if count == 0 || c == 0 {
+            return Ok(Matrix::zeros(self.n, c));
         }
         let blocks: Vec<Range<usize>> =
             (0..count).step_by(BLOCK).map(|first| first..(first + BLOCK).min(count)).collect();
-        for block in &blocks {
-            self.forward_block(block.clone(), c, &mut x, pool);
+        let operations = self.panels.size().pow(2) * c;
+        let half = Solved::new(blocks.len());
+        share(pool, operations, blocks.iter().enumerate(), |(b, block)| {
+            half.put(b, || self.forward_block(b, block, &blocks, right, &half));
+        });
+        let whole = Solved::new(blocks.len());
+        share(pool, operations, blocks.iter().enumerate().rev(), |(b, block)| {
+            whole.put(b, || self.backward_block(b, block, &blocks, half.wait(b)?, &whole));
+        });
+        let mut out = Matrix::zeros(self.n, c);
+        for (b, rows) in out.data_mut().chunks_mut(BLOCK * WIDE * c).enumerate() {
+            let solved = whole.wait(b).unwrap_or_default();
+            let height = solved.len() / c;
+            rows.iter_mut().enumerate().for_each(|(k, value)| *value = solved[k % c * height + k / c]);
         }
-        for block in blocks.iter().rev() {
-            self.backward_block(block.clone(), c, &mut x, pool);
-        }
-        Ok(Matrix::from_fn(self.n, c, |i, s| x[place(i, s)]))
+        Ok(out)
     }
 
-    /// Divides a block of panels by L, and takes what they contribute off the panels after it.
-    fn forward_block(&self, block: Range<usize>, c: usize, x: &mut [f64], pool: &Pool) {
-        let (done, after) = x.split_at_mut(block.end * c * WIDE);
-        let first = block.start * WIDE;
-        // The rows of the block that are solved, the right-hand sides of a row side by side.
-        let mut solved = Vec::with_capacity(block.len() * c * WIDE);
-        let take_off = |solved: &[f64], q: usize, x: &mut [f64]| {
-            let (lines, width) = (self.panels.lines(q).skip(first, 0), self.panels.width(q));
-            each_side(solved, c, lines, width, solved.len() / c.max(1), |s, sums| {
+    /// The rows of a block of `L^-1 B`, the right-hand sides of a row side by side, once those before it are there.
+    fn forward_block(
+        &self,
+        b: usize,
+        block: &Range<usize>,
+        blocks: &[Range<usize>],
+        right: &Matrix,
+        solved: &Solved,
+    ) -> Option<Vec<f64>> {
+        let c = right.n_cols();
+        let at = |row: usize, s: usize| if row < self.n { right.get(row, s) } else { 0.0 };
+        // Panel by panel, [`WIDE`] numbers of each right-hand side.
+        let mut open: Vec<Vec<f64>> =
+            block.clone().map(|p| (0..c * WIDE).map(|k| at(p * WIDE + k % WIDE, k / WIDE)).collect()).collect();
+        let take_off = |done: &[f64], first: usize, p: usize, x: &mut [f64]| {
+            let (lines, width) = (self.panels.lines(p).skip(first, 0), self.panels.width(p));
+            each_side(done, c, lines, width, done.len() / c, |s, sums| {
                 x[s * WIDE..][..width].iter_mut().zip(sums).for_each(|(x, sum)| *x -= sum);
             });
         };
-        for (p, x) in block.clone().zip(done[first * c..].chunks_exact_mut((c * WIDE).max(1))) {
-            take_off(&solved, p, x);
+        for (e, earlier) in blocks[..b].iter().enumerate() {
+            let done = solved.wait(e)?;
+            block.clone().zip(&mut open).for_each(|(p, x)| take_off(done, earlier.start * WIDE, p, x));
+        }
+        let mut own = Vec::with_capacity(block.len() * c * WIDE);
+        for (p, mut x) in block.clone().zip(open) {
+            take_off(&own, block.start * WIDE, p, &mut x);
             let (row, width) = (p * WIDE, self.panels.width(p));
             let (columns, inverses) = (self.panels.lines(p).skip(row, 0), &self.inverses[row..row + width]);
             x.chunks_exact_mut(WIDE).for_each(|x| forward(&mut x[..width], &[0.0; WIDE], columns, inverses));
-            (0..width).for_each(|i| solved.extend(x.chunks_exact(WIDE).map(|x| x[i])));
+            (0..width).for_each(|i| own.extend(x.chunks_exact(WIDE).map(|x| x[i])));
         }
-        let operations = 2 * solved.len() * after.len() / c.max(1);
-        let items = (block.end..).zip(after.chunks_exact_mut((c * WIDE).max(1)));
-        share(pool, operations, items, |(q, x)| take_off(&solved, q, x));
+        Some(own)
     }
 
-    /// Divides a block of panels by `L'`, and takes what they contribute off the panels before it.
-    fn backward_block(&self, block: Range<usize>, c: usize, x: &mut [f64], pool: &Pool) {
-        let (before, own) = x.split_at_mut(block.start * c * WIDE);
-        let panels: Vec<Lines<'_>> = block.clone().map(|p| self.panels.lines(p)).collect();
+    /// The rows of a block of `L'^-1 B`, one right-hand side after the other, once those after it are there.
+    fn backward_block(
+        &self,
+        b: usize,
+        block: &Range<usize>,
+        blocks: &[Range<usize>],
+        right: &[f64],
+        solved: &Solved,
+    ) -> Option<Vec<f64>> {
         let rows = self.panels.size().min(block.end * WIDE) - block.start * WIDE;
-        // The rows of the block, one right-hand side after the other.
-        let mut solved = vec![0.0; c * rows];
-        let take_off = |later: usize, solved: &[f64], p: usize, x: &mut [f64]| {
-            for (x, solved) in x.chunks_exact_mut(WIDE).zip(solved.chunks_exact(rows)) {
-                for lane in (0..self.panels.width(p)).step_by(NARROW) {
-                    let here = &mut x[lane..lane + NARROW];
-                    subtract_inner(&panels[later..], p * WIDE + lane, &solved[rows.min(later * WIDE)..], here);
-                }
+        let c = right.len() / rows;
+        let mut own: Vec<f64> = (0..c * rows).map(|k| right[k % rows * c + k / rows]).collect();
+        // Takes what later rows contribute off `x`, which begins at row `first`: `panels` hold the later rows.
+        let take_off = |panels: &[Lines<'_>], later: &[f64], first: usize, x: &mut [f64]| {
+            for (lane, x) in x.chunks_exact_mut(NARROW).enumerate() {
+                subtract_inner(panels, first + lane * NARROW, later, x);
             }
         };
-        let mut turned = [0.0; WIDE * WIDE];
-        for (k, x) in own[..block.len() * c * WIDE].chunks_exact_mut((c * WIDE).max(1)).enumerate().rev() {
-            let (p, width) = (block.start + k, self.panels.width(block.start + k));
-            take_off(k + 1, &solved, p, x);
-            turn(panels[k].skip(p * WIDE, 0), width, &mut turned);
-            let inverses = &self.inverses[p * WIDE..p * WIDE + width];
-            for (x, solved) in x.chunks_exact_mut(WIDE).zip(solved.chunks_exact_mut(rows)) {
-                backward(&mut x[..width], Lines::new(&turned, WIDE), inverses);
-                solved[k * WIDE..][..width].copy_from_slice(&x[..width]);
+        let lines = |of: &Range<usize>| -> Vec<Lines<'_>> { of.clone().map(|p| self.panels.lines(p)).collect() };
+        for (e, later) in blocks.iter().enumerate().skip(b + 1).rev() {
+            let (done, panels) = (solved.wait(e)?, lines(later));
+            let sides = own.chunks_exact_mut(rows).zip(done.chunks_exact(done.len() / c));
+            sides.for_each(|(x, done)| take_off(&panels, done, block.start * WIDE, x));
+        }
+        let (panels, mut turned) = (lines(block), [0.0; WIDE * WIDE]);
+        for (k, p) in block.clone().enumerate().rev() {
+            let (row, width) = (p * WIDE, self.panels.width(p));
+            turn(panels[k].skip(row, 0), width, &mut turned);
+            for side in own.chunks_exact_mut(rows) {
+                let (open, done) = side.split_at_mut(k * WIDE + width);
+                take_off(&panels[k + 1..], done, row, &mut open[k * WIDE..]);
+                backward(&mut open[k * WIDE..], Lines::new(&turned, WIDE), &self.inverses[row..row + width]);
             }
         }
-        let operations = 2 * rows * before.len();
-        let items = before.chunks_exact_mut((c * WIDE).max(1)).enumerate();
-        share(pool, operations, items, |(p, x)| take_off(0, &solved, p, x));
+        Some(own)
     }
 
     /// Checks that right-hand sides have as many rows as the factor.
@@ -501,6 +526,52 @@ fn fits(n: usize, d: &[f64]) -> Result<()> {
 
 fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
+}
+
+/// The blocks of a solution, each of which others wait for. They are begun in the order in which they need one another, so
+/// whoever waits waits for a thread that is at work.
+struct Solved {
+    blocks: Vec<OnceLock<Vec<f64>>>,
+    /// Whether a block will never be there, because its thread panicked.
+    broken: AtomicBool,
+}
+
+impl Solved {
+    fn new(n: usize) -> Solved {
+        Solved { blocks: (0..n).map(|_| OnceLock::new()).collect(), broken: AtomicBool::new(false) }
+    }
+
+    /// Computes a block and shows it to the others.
+    fn put(&self, b: usize, block: impl FnOnce() -> Option<Vec<f64>>) {
+        struct Alarm<'a>(&'a AtomicBool);
+        impl Drop for Alarm<'_> {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    self.0.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        let _alarm = Alarm(&self.broken);
+        if let Some(block) = block() {
+            self.blocks[b].get_or_init(|| block);
+        }
+    }
+
+    /// A block, as soon as it is there; `None` if it never will be.
+    fn wait(&self, b: usize) -> Option<&[f64]> {
+        let mut looks = 0;
+        loop {
+            if let Some(block) = self.blocks[b].get() {
+                return Some(block);
+            }
+            if self.broken.load(Ordering::Relaxed) {
+                return None;
+            }
+            looks += 1;
+            // A block takes some microseconds; after that its thread may be waiting for this processor.
+            if looks < MOST_LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+    }
 }
 
 /// Some rows, and the reciprocals of the diagonal of the factor in them.
@@ -808,6 +879,37 @@ mod tests {
             assert_eq!(all_bits(n, 2), one);
             assert_eq!(all_bits(n, 3), one);
         }
+    }
+
+    /// Enough operations that blocks wait for one another on several threads.
+    #[test]
+    fn blocks_of_a_solution_have_the_bits_of_one_thread() {
+        let near = |i: usize, j: usize| 1.0 / (1.0 + i.abs_diff(j) as f64) + if i == j { 9.0 } else { 0.0 };
+        for n in [768, 1001] {
+            let right = Matrix::from_fn(n, 8, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
+            let pools = [1, 2, 3, 7].map(|threads| Pool::new(threads).unwrap());
+            let factor = Cholesky::new(Matrix::from_fn(n, n, near), &pools[1], &go_on).unwrap();
+            let one = factor.solve_on(&right, &pools[0]).unwrap();
+            assert!(worst(&one, &factor.solve(&right).unwrap()) < 1e-14);
+            for pool in &pools {
+                assert_eq!(bits(factor.solve_on(&right, pool).unwrap().data()), bits(one.data()), "{n}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_block_whose_thread_panicked() {
+        let (pool, solved) = (Pool::new(3).unwrap(), Solved::new(6));
+        let ends = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pool.in_order((0..6).collect(), 3, |b: usize| {
+                solved.put(b, || {
+                    assert!(b != 2, "as it is wanted here");
+                    if b > 0 { solved.wait(b - 1).map(<[f64]>::to_vec) } else { Some(vec![1.0]) }
+                });
+            });
+        }));
+        assert!(ends.is_err());
+        assert_eq!((solved.wait(1), solved.wait(2), solved.wait(5)), (Some(&[1.0][..]), None, None));
     }
 
     #[test]

@@ -18,7 +18,7 @@ impl Stack {
     /// The weighted kernel sums, one per column of the P x C weights, prepared for repeated use.
     pub fn mixture(&self, weights: &Matrix, pool: &Pool) -> Result<Mixture> {
         check("mixture: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
-        Ok(Mixture::new(&self.core.layout, &self.spread(weights), pool))
+        Ok(Mixture::new(&self.core.layout, &self.spread(weights.clone()), pool))
     }
 
     /// The matrices of a mixture: [`Stack::combine`] with prepared weights.

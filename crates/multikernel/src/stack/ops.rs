@@ -110,8 +110,11 @@ impl Stack {
             return there.collect(vectors, each);
         }
         // One row per kernel, its vectors concatenated.
-        let rows = Matrix::from_vec(n_kernels, each * self.n_cols(), vectors.transposed().into_data())?;
-        let all = self.spread(&rows);
+        let mut rows = Matrix::zeros(n_kernels, each * self.n_cols());
+        pool.chunks_mut(rows.data_mut(), self.n_cols(), |c, row| {
+            row.iter_mut().enumerate().for_each(|(i, value)| *value = vectors.get(i, c));
+        });
+        let all = self.spread(rows);
         in_precision!(self, collect(self, &all, each, pool))
     }
 
@@ -593,11 +596,24 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     partial.iter().flatten().for_each(|(m, sums)| of_kernel[*m].push(sums));
     let mut sources: Vec<&[&[f64]]> = vec![&[]; n_kernels];
     places.iter().zip(&of_kernel).for_each(|(places, sums)| places.iter().for_each(|&place| sources[place] = sums));
-    pool.each(products.iter_mut().zip(sources).collect(), |(product, parts)| {
-        let mut sums = vec![0.0; size];
-        parts.iter().for_each(|part| f64::add_scaled(1.0, part, &mut sums));
-        for (r, column) in sums.chunks_exact(cut.n_rows.max(1)).enumerate() {
-            column.iter().enumerate().for_each(|(i, &value)| product.row_mut(i)[r] = value);
+    let count = vectors.n_cols().max(1);
+    let rows_at_once = SUMMED.div_ceil(count);
+    let items: Vec<_> = products
+        .iter_mut()
+        .zip(sources)
+        .flat_map(|(product, parts)| {
+            let pieces = product.data_mut().chunks_mut(rows_at_once * count).enumerate();
+            pieces.map(move |(k, rows)| (k * rows_at_once, rows, parts))
+        })
+        .collect();
+    pool.each(items, |(first, rows, parts)| {
+        let mut sums = vec![0.0; rows.len() / count];
+        for r in 0..count {
+            sums.fill(0.0);
+            parts
+                .iter()
+                .for_each(|part| f64::add_scaled(1.0, &part[r * cut.n_rows + first..][..sums.len()], &mut sums));
+            rows.chunks_exact_mut(count).zip(&sums).for_each(|(row, &sum)| row[r] = sum);
         }
     });
     Ok(products)

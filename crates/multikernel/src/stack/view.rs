@@ -347,9 +347,9 @@ impl Stack {
 
     /// Expands rows for the picked kernels to rows for all of them, zero for the others. A kernel picked twice gets the
     /// sum.
-    pub(super) fn spread(&self, rows: &Matrix) -> Matrix {
+    pub(super) fn spread(&self, rows: Matrix) -> Matrix {
         if self.kernels.is_all() {
-            return rows.clone();
+            return rows;
         }
         let mut all = Matrix::zeros(self.core.layout.kernels.len(), rows.n_cols());
         for (&m, row) in self.kernels.indices().iter().zip(rows.rows()) {

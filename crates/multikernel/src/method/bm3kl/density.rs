@@ -239,14 +239,17 @@ impl Problem<'_> {
         let mut sums = SlopeSums::new(places.len(), n_functions);
         let mut found: Vec<Option<Vec<FunctionPosterior>>> = places.iter().map(|_| Some(vec![])).collect();
         let n_threads = self.pool.n_threads();
-        for (wave, tasks) in tasks.chunks(n_threads).enumerate() {
+        // Two for each thread at a time: with one, all wait for the slowest twice as often; with more, memory grows.
+        let (of_all, rest) = tasks.split_at(tasks.len() / n_threads * n_threads);
+        let mut first = 0;
+        for tasks in of_all.chunks(2 * n_threads).chain(rest.chunks(n_threads)) {
             let parts = if tasks.len() < n_threads && self.distinct.n() >= MIN_IN_STEP {
                 self.in_step(tasks, slopes, self.pool)?
             } else {
                 self.side_by_side(tasks, slopes)?
             };
             let mut matrices = vec![];
-            for (k, part) in (wave * n_threads..).zip(parts) {
+            for (k, part) in (first..).zip(parts) {
                 let place = &mut found[k / n_functions];
                 match part {
                     Some((part, slope)) => {
@@ -259,6 +262,7 @@ impl Problem<'_> {
                 }
             }
             sums.add(matrices, self.pool);
+            first += tasks.len();
         }
         Ok(found.into_iter().zip(sums.finish(self.pool)).map(|(parts, sum)| Some((parts?, sum))).collect())
     }

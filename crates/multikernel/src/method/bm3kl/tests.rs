@@ -662,39 +662,39 @@ pub(super) fn mean_and_error(values: impl Iterator<Item = f64>, n_batches: usize
 
 #[test]
 fn geweke_finds_nothing_in_hamiltonian_moves_under_the_gaussian_process() {
-    let (most, z) = geweke(settings(FunctionPrior::Gp, WeightSampler::Collapsed), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Gp, WeightSampler::Collapsed), 2, 2_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_where_rows_come_several_times() {
-    let (most, z) = geweke_of(World::repeated(6, 2, settings(FunctionPrior::Gp, WeightSampler::Collapsed)), 4_000);
+    let (most, z) = geweke_of(World::repeated(6, 2, settings(FunctionPrior::Gp, WeightSampler::Collapsed)), 2_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_in_slice_moves_under_the_gaussian_process() {
-    let (most, z) = geweke(settings(FunctionPrior::Gp, WeightSampler::Slice), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Gp, WeightSampler::Slice), 2, 2_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_in_hamiltonian_moves_under_the_published_prior() {
-    let (most, z) = geweke(settings(FunctionPrior::Paper, WeightSampler::Collapsed), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Paper, WeightSampler::Collapsed), 2, 2_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_in_split_moves() {
     for (prior, eta) in [(FunctionPrior::Gp, 1.0), (FunctionPrior::Gp, 0.6), (FunctionPrior::Paper, 2.5)] {
-        let (most, z) = geweke(Settings { eta, ..settings(prior, WeightSampler::Split) }, 2, 4_000);
+        let (most, z) = geweke(Settings { eta, ..settings(prior, WeightSampler::Split) }, 2, 2_000);
         assert!(most < 4.0, "{prior:?} {eta}: {z:?}");
     }
 }
 
 #[test]
 fn geweke_finds_nothing_in_slice_moves_under_the_published_prior() {
-    let (most, z) = geweke(settings(FunctionPrior::Paper, WeightSampler::Slice), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Paper, WeightSampler::Slice), 2, 2_000);
     assert!(most < 4.0, "{z:?}");
 }
 
@@ -788,7 +788,7 @@ fn draws_agree_with_an_independent_reference_under_the_gaussian_process() {
         let sign = Matrix::from_vec(1, 12, y.to_vec()).unwrap();
         let settings = Settings { gamma0, tau: 100.0, ..settings(FunctionPrior::Gp, sampler) };
         let world = World::new(&ROWS, &KERNELS, sign, settings);
-        let chains = run(&world, 4, 400, if gamma0 > 10.0 { 10_000 } else { 4_000 });
+        let chains = run(&world, 4, 400, if gamma0 > 10.0 { 6_000 } else { 4_000 });
         for (m, &expected) in weights.iter().enumerate() {
             let what = format!("{sampler:?}, gamma0 {gamma0}, weight {m}");
             assert_close(moments(&chains, |draw| draw.weights[m]), expected, &what);
@@ -813,7 +813,7 @@ fn draws_agree_with_an_independent_reference_under_the_published_prior() {
         let sign = Matrix::from_vec(1, 8, y.to_vec()).unwrap();
         let settings = Settings { gamma0, ..settings(FunctionPrior::Paper, sampler) };
         let world = World::new(&ROWS[..8], &KERNELS, sign, settings);
-        let chains = run(&world, 4, 400, if gamma0 > 10.0 { 20_000 } else { 4_000 });
+        let chains = run(&world, 4, 400, if gamma0 > 10.0 { 10_000 } else { 4_000 });
         for (m, &expected) in weights.iter().enumerate() {
             let what = format!("{sampler:?}, gamma0 {gamma0}, weight {m}");
             assert_close(moments(&chains, |draw| draw.weights[m]), expected, &what);
@@ -864,7 +864,7 @@ fn far_apart(n_classes: usize, n_each: usize, seed: u64) -> Dataset {
 #[test]
 fn forty_classes_of_two_rows_are_not_taken_for_noise() {
     let (train, test) = (far_apart(40, 2, 0), far_apart(40, 5, 1));
-    for (weights, chains) in [("uniform", 12), ("learned", 4)] {
+    for (weights, chains) in [("uniform", 6), ("learned", 2)] {
         let plan = Plan::new("bm3kl").unwrap().kernels("gaussian(1..4)").unwrap();
         let settings = [("weights", weights), ("chains", &chains.to_string()), ("warmup", "40"), ("draws", "20")];
         let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value)).unwrap();
@@ -913,7 +913,7 @@ fn interval(mut values: Vec<f64>) -> (f64, f64) {
 
 #[test]
 fn intervals_cover_what_data_were_drawn_from() {
-    let n_sets = 200;
+    let n_sets = 120;
     let mut world = World::small(
         12,
         1,
@@ -934,9 +934,9 @@ fn intervals_cover_what_data_were_drawn_from() {
     }
     let shares: Vec<f64> = covered.iter().map(|&c| f64::from(c) / n_sets as f64).collect();
     let weights = shares[..3].iter().sum::<f64>() / 3.0;
-    assert!((weights - 0.9).abs() < 0.04, "weights {weights}, all {shares:?}");
+    assert!((weights - 0.9).abs() < 0.05, "weights {weights}, all {shares:?}");
     // A single number is known less well: 0.9 to four standard errors.
-    assert!(shares.iter().all(|share| (share - 0.9).abs() < 0.085), "{shares:?}");
+    assert!(shares.iter().all(|share| (share - 0.9).abs() < 0.11), "{shares:?}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn geweke(n: usize, sampler_rate: f64) -> f64 {
 
 #[test]
 fn sampler_leaves_its_joint_law_alone() {
-    let worst = geweke(16_000, 2.0);
+    let worst = geweke(10_000, 2.0);
     assert!(worst < 4.0, "{worst} standard errors");
     // A rate of the scales that is wrong by a factor of 2 is detected, so this test can fail.
     let wrong = geweke(5_000, 1.0);

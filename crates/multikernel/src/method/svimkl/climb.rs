@@ -26,6 +26,8 @@ const FARTHEST: f64 = 1.0;
 /// Added to the diagonal of the curvature, relative to it: the initial value, and its growth factor after each failure.
 const RIDGE: f64 = 1e-8;
 const RIDGE_GROWTH: f64 = 100.0;
+/// Outputs that one task moves along a direction.
+const MOVED: usize = 1 << 13;
 /// Rows whose kernels with the landmarks are held at a time.
 pub(super) const BLOCK: usize = 8192;
 /// Minimum curvature of a row, so that rows the functions are certain of still constrain their sample weights.
@@ -211,7 +213,10 @@ impl Objective<'_> {
 
     /// The point at this step length, evaluated from the change of the outputs along a direction.
     fn probe(&self, fit: &Fit, direction: &[f64], along: &[f64], length: f64, passes: &Passes<'_>) -> Result<Probe> {
-        let outputs = moved(&fit.outputs, along, length);
+        let mut outputs = fit.outputs.clone();
+        self.pool.chunks_mut(&mut outputs, MOVED, |k, outputs| {
+            f64::add_scaled(length, &along[k * MOVED..][..outputs.len()], outputs);
+        });
         let value = self.value_through(&moved(&fit.x, direction, length), &outputs, passes)?;
         Ok(Probe { length, outputs, value })
     }

@@ -228,12 +228,18 @@ impl Objective<'_> {
             (part, output_gradients)
         });
         let mut output_gradients = vec![0.0; n_functions * n_rows * n_kernels];
-        self.pool.chunks_mut(&mut output_gradients, n_rows * n_kernels, |c, of_function| {
-            let blocks = of_function.chunks_mut(ROWS * n_kernels).zip(&parts);
-            for (of_block, (_, of_part)) in blocks {
-                let of_part = &of_part[c * of_block.len()..];
-                of_block.iter_mut().zip(of_part).for_each(|(to, of_part)| *to = rows.factor * of_part);
-            }
+        let of_functions = output_gradients.chunks_mut((n_rows * n_kernels).max(1)).enumerate();
+        let items: Vec<_> = of_functions
+            .flat_map(|(c, of_function)| {
+                of_function
+                    .chunks_mut(ROWS * n_kernels)
+                    .zip(&parts)
+                    .map(move |(block, (_, of_part))| (c, block, of_part))
+            })
+            .collect();
+        self.pool.each(items, |(c, of_block, of_part)| {
+            let of_part = &of_part[c * of_block.len()..];
+            of_block.iter_mut().zip(of_part).for_each(|(to, of_part)| *to = rows.factor * of_part);
         });
         let mut all = self.no_rows();
         parts.into_iter().for_each(|(part, _)| all.add(part));

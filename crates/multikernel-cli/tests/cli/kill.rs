@@ -1,12 +1,10 @@
 //! A run killed with -9 at any moment and resumed is the uninterrupted run, bit for bit.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::example;
+use crate::common::example;
 use multikernel::dist::Rng;
 
 fn train(out: &Path, checkpoint: &Path) -> Command {

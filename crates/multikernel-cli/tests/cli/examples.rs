@@ -1,13 +1,11 @@
 //! The library examples run and say what they promise. `centroid`, `drift` and `own_kernel` have tests of their own,
 //! `kill.rs` runs `slow`, `pages.rs` runs `quickstart`.
 
-mod common;
-
 use std::process::Command;
 
 fn run(name: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(common::example(name)).current_dir(folder.path()).output().unwrap();
+    let output = Command::new(crate::common::example(name)).current_dir(folder.path()).output().unwrap();
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

@@ -1,6 +1,6 @@
 //! Golden runs: each file under `testdata/golden` is a session at the terminal.
 //!
-//! `TRYCMD=overwrite cargo test --release --test golden` writes the outputs anew; `[..]` stands for what changes from
+//! `TRYCMD=overwrite cargo test --release --test cli golden::` writes the outputs anew; `[..]` stands for what changes from
 //! run to run, such as seconds, and has to be put back by hand. Read the difference before you commit it.
 
 #[test]

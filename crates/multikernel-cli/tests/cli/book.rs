@@ -1,5 +1,5 @@
 //! The book hangs together: every page is in the table of contents, every link leads somewhere, and the page of methods
-//! is that of this build (`METHODS=overwrite cargo test --release --test book` writes it anew).
+//! is that of this build (`METHODS=overwrite cargo test --release --test cli book::` writes it anew).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -149,7 +149,10 @@ fn the_page_of_methods_is_that_of_this_build() {
         std::fs::write(&path, &wanted).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == wanted, "docs/methods.md is out of date: METHODS=overwrite cargo test --release --test book");
+    assert!(
+        found == wanted,
+        "docs/methods.md is out of date: METHODS=overwrite cargo test --release --test cli book::"
+    );
 }
 
 #[test]

@@ -4,8 +4,6 @@
 //! `testdata/attack/cases.txt` has options and places; here are files of every kind cut, turned over and forged with
 //! right checksums, encodings, and things that do not end. `ATTACK=WORD` runs the cases that contain a word and tells of each.
 
-#![cfg(target_os = "linux")]
-
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::CommandExt;

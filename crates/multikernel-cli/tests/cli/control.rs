@@ -1,12 +1,10 @@
 //! Stopping, limits and pipes, on the real program.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::example;
+use crate::common::example;
 use multikernel::plan::Registry;
 use multikernel::{Model, Result};
 

@@ -9,8 +9,6 @@
 //! | `rust` | an example has these lines; `{{#include}}` is checked by `book.rs` |
 //! | `toml` | cargo reads it |
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -153,7 +151,7 @@ fn readme() {
     let (folder, kinds) = check_page("README.md");
     assert!(kinds.iter().filter(|kind| *kind == "sh").count() >= 4 && kinds.contains(&"rust".to_string()), "{kinds:?}");
     // What the README shows of it, on the files that the README makes.
-    let mut quickstart = Command::new(common::example("quickstart"));
+    let mut quickstart = Command::new(crate::common::example("quickstart"));
     let output = quickstart.current_dir(folder.path().join("work")).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -2,7 +2,7 @@
 //! `multikernel reproduce ... --json`.
 //!
 //! A table between `<!-- table NAME FORM -->` and `<!-- end -->` is rendered from the run NAME; `RESULTS=overwrite cargo
-//! test --release --test results` trims new runs and writes the tables anew. FORM is one of
+//! test --release --test cli results::` trims new runs and writes the tables anew. FORM is one of
 //!
 //! | form | what |
 //! |---|---|
@@ -108,7 +108,7 @@ fn read_run(name: &str) -> Value {
         std::fs::write(&path, &wanted).unwrap();
         return serde_json::from_str(&wanted).unwrap();
     }
-    assert!(text == wanted, "{name}.json is not trimmed: RESULTS=overwrite cargo test --release --test results");
+    assert!(text == wanted, "{name}.json is not trimmed: RESULTS=overwrite cargo test --release --test cli results::");
     run
 }
 
@@ -370,7 +370,7 @@ fn tables_of_the_results_are_those_of_the_stored_runs() {
         } else {
             assert!(
                 text == wanted,
-                "{page} differs from its runs: RESULTS=overwrite cargo test --release --test results"
+                "{page} differs from its runs: RESULTS=overwrite cargo test --release --test cli results::"
             );
         }
     }

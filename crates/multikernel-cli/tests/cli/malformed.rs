@@ -4,7 +4,7 @@
 //! A case is a line `# what is wrong`, then `file NAME: CONTENT` (with \n, \t, \r, \\ and \xNN), `copy NAME: PATH` with
 //! `cut N` or `flip N` after it (a file of `testdata`, its first N bytes, or with byte N turned over), `run: ARGUMENTS`
 //! as a shell would split them (`more NAME N: CONTENT` appends the content N times to a file), and `says: MESSAGE`, continued on lines that begin with `    | `; `[..]` in it stands
-//! for anything. `MALFORMED=overwrite cargo test --release --test malformed` writes the messages anew: read the
+//! for anything. `MALFORMED=overwrite cargo test --release --test cli malformed::` writes the messages anew: read the
 //! difference.
 
 use std::collections::BTreeSet;
