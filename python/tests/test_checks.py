@@ -1,8 +1,24 @@
 """scikit-learn's own checks on every class."""
 
+import os
+
 import multikernel as mk
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_processor():
+    """Each worker of pytest-xdist on a processor of its own: the threads of several on all of them wait for one another."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if not worker.isdigit() or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {sorted(every)[int(worker) % len(every)]})
+    yield
+    os.sched_setaffinity(0, every)
+
 
 #: Quick settings for methods that sample or take many steps.
 QUICK = {
