@@ -238,7 +238,7 @@ fn total_variation(shape: Shape, n_sweeps: usize, mut step: impl FnMut(&mut Mixt
 fn sweeps_leave_all_partitions_their_probability() {
     let pool = Pool::new(1).unwrap();
     for shape in SHAPES {
-        let found = total_variation(shape, 80_000, |mixture, rows, rng| {
+        let found = total_variation(shape, 120_000, |mixture, rows, rng| {
             mixture.sweep(rows, &Nothing, rng, &go_on).unwrap();
         });
         assert!(found < 0.01, "{shape:?}: {found}");
@@ -304,11 +304,11 @@ fn clusters_of_sums_are_those_of_their_rows() {
 fn splits_and_merges_leave_all_partitions_their_probability() {
     for shape in SHAPES {
         // Alone, and together with sweeps.
-        let found = total_variation(shape, 80_000, |mixture, rows, rng| {
+        let found = total_variation(shape, 120_000, |mixture, rows, rng| {
             mixture.split_merge(rows, &Nothing, 3, rng, alone(), &go_on).unwrap();
         });
         assert!(found < 0.01, "{shape:?}: {found}");
-        let found = total_variation(shape, 80_000, |mixture, rows, rng| {
+        let found = total_variation(shape, 120_000, |mixture, rows, rng| {
             mixture.split_merge(rows, &Nothing, 2, rng, alone(), &go_on).unwrap();
             mixture.sweep(rows, &Nothing, rng, &go_on).unwrap();
         });
