@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 
@@ -30,9 +31,20 @@ def three():
 @pytest.fixture(scope="module")
 def client():
     """A Dask cluster of two processes on this machine."""
+    dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
+
+    class Cluster(distributed.LocalCluster):
+        """Also hears of the end of a worker whose begin it missed."""
+
+        def _update_worker_status(self, op, msg):
+            with contextlib.suppress(KeyError):
+                super()._update_worker_status(op, msg)
+
+    # A worker that was killed is started again. On a busy machine that takes longer than the 15 s after which it is given up.
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
+        Cluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
