@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::simd::{Real, SIDE, transpose_raw};
+use crate::simd::{Real, SIDE, transpose, transpose_raw};
 
 /// A dense row-major `f64` matrix: the one array type of the public API.
 ///
@@ -35,6 +35,7 @@ enum Values {
 
 impl Values {
     /// The values to write to; shared ones are copied first.
+    #[inline]
     fn own(&mut self) -> &mut Vec<f64> {
         if let Values::Shared(shared) = self {
             *self = Values::Own((**shared).as_ref().to_vec());
@@ -49,6 +50,7 @@ impl Values {
 impl Deref for Values {
     type Target = [f64];
 
+    #[inline]
     fn deref(&self) -> &[f64] {
         match self {
             Values::Own(own) => own,
@@ -161,31 +163,37 @@ impl Matrix {
     }
 
     /// Number of rows.
+    #[inline]
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
     /// Number of columns.
+    #[inline]
     pub fn n_cols(&self) -> usize {
         self.n_cols
     }
 
     /// Entry at row `i`, column `j`; panics outside the shape, as slices do.
+    #[inline]
     pub fn get(&self, i: usize, j: usize) -> f64 {
         self.row(i)[j]
     }
 
     /// Sets the entry at row `i`, column `j`.
+    #[inline]
     pub fn set(&mut self, i: usize, j: usize, value: f64) {
         self.row_mut(i)[j] = value;
     }
 
     /// Row `i`.
+    #[inline]
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.n_cols..(i + 1) * self.n_cols]
     }
 
     /// Row `i`, to write.
+    #[inline]
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.data.own()[i * self.n_cols..(i + 1) * self.n_cols]
     }
@@ -206,11 +214,13 @@ impl Matrix {
     }
 
     /// The values, row by row.
+    #[inline]
     pub fn data(&self) -> &[f64] {
         &self.data
     }
 
     /// The values, row by row, to write.
+    #[inline]
     pub fn data_mut(&mut self) -> &mut [f64] {
         self.data.own()
     }
@@ -231,15 +241,18 @@ impl Matrix {
     /// The transpose.
     #[must_use]
     pub fn transposed(&self) -> Matrix {
-        // Eight rows at a time: each line of the cache is written once.
-        const ROWS: usize = 8;
-        let mut out = Matrix::zeros(self.n_cols, self.n_rows);
+        let (mut out, whole) = (Matrix::zeros(self.n_cols, self.n_rows), |n: usize| n / SIDE * SIDE);
         let lines = out.data_mut();
-        for first in (0..self.n_rows).step_by(ROWS) {
-            let rows = first..(first + ROWS).min(self.n_rows);
-            for (j, line) in lines.chunks_exact_mut(self.n_rows).enumerate() {
-                line[rows.clone()].iter_mut().zip(rows.clone()).for_each(|(value, i)| *value = self.get(i, j));
+        for i in (0..whole(self.n_rows)).step_by(SIDE) {
+            for j in (0..whole(self.n_cols)).step_by(SIDE) {
+                let (from, to) = (&self.data[i * self.n_cols + j..], &mut lines[j * self.n_rows + i..]);
+                transpose(from, self.n_cols, to, self.n_rows);
             }
+        }
+        // What is left of rows and columns.
+        for (j, line) in lines.chunks_exact_mut(self.n_rows.max(1)).enumerate() {
+            let first = if j < whole(self.n_cols) { whole(self.n_rows) } else { 0 };
+            line[first..].iter_mut().zip(first..).for_each(|(value, i)| *value = self.get(i, j));
         }
         out
     }
@@ -372,21 +385,25 @@ impl Matrix32 {
     }
 
     /// Number of rows.
+    #[inline]
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
     /// Number of columns.
+    #[inline]
     pub fn n_cols(&self) -> usize {
         self.n_cols
     }
 
     /// Row `i` as a slice.
+    #[inline]
     pub fn row(&self, i: usize) -> &[f32] {
         &self.data[i * self.n_cols..][..self.n_cols]
     }
 
     /// The value at row `i`, column `j`.
+    #[inline]
     pub fn get(&self, i: usize, j: usize) -> f64 {
         f64::from(self.row(i)[j])
     }
@@ -490,7 +507,7 @@ mod tests {
 
     #[test]
     fn transpose_has_each_entry_in_its_place_for_any_shape() {
-        for (n_rows, n_cols) in [(0, 3), (3, 0), (1, 1), (7, 9), (8, 3), (19, 16)] {
+        for (n_rows, n_cols) in [(0, 3), (3, 0), (1, 1), (7, 9), (8, 3), (19, 16), (16, 24)] {
             let matrix = Matrix::from_fn(n_rows, n_cols, |i, j| (100 * i + j) as f64);
             assert_eq!(matrix.transposed(), Matrix::from_fn(n_cols, n_rows, |i, j| (100 * j + i) as f64));
         }

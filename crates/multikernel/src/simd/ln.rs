@@ -16,6 +16,7 @@ const SERIES: [f64; 11] = {
 };
 
 /// ln x to within two roundings of itself or, near 1, of 1/2. Minus infinity at 0, NaN below.
+#[inline]
 pub(crate) fn ln(x: f64) -> f64 {
     if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
         return at_the_ends(x);

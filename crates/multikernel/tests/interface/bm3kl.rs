@@ -91,8 +91,10 @@ fn every_way_to_sample_predicts_and_tells_what_it_drew() {
 #[test]
 fn bits_are_the_same_for_any_number_of_threads_and_any_storage() {
     let data = some("glass6", 3);
-    for settings in WAYS {
-        for precision in [Precision::F64, Precision::F32] {
+    for (way, settings) in WAYS.into_iter().enumerate() {
+        // Samplers know nothing of what kernels are stored as.
+        let precisions = [Precision::F64, Precision::F32];
+        for precision in precisions.into_iter().take(if way < 3 { 2 } else { 1 }) {
             // 126 kernels, which take more than what the chains need beside them, in f32 too.
             let plan = plan(settings).set("draws", "4").unwrap().kernels("gaussian(2^-6..2^7) each").unwrap();
             let plan = plan.precision(precision);

@@ -174,7 +174,7 @@ fn gpc_passes_the_conformance_suite() {
 
 #[test]
 fn bsvm_passes_the_conformance_suite() {
-    let few = [("warmup", "8"), ("sweeps", "16")];
+    let few = [("warmup", "4"), ("sweeps", "8")];
     check_method_with(Bsvm::default(), &few).unwrap();
 }
 

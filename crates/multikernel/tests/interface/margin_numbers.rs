@@ -90,7 +90,7 @@ fn derivatives_of_the_objective_are_half_the_slopes() {
 
 #[test]
 fn optimum_on_the_simplex_has_equal_slopes_on_its_support_and_no_larger_ones_off_it() {
-    let data = friedman(60, 2);
+    let data = friedman(40, 2);
     let parts = kernels(&data);
     let mut found = vec![];
     for method in SIMPLEX {
@@ -163,7 +163,7 @@ fn squared_loss_is_kernel_ridge_regression_with_an_intercept() {
         }
     }
     for method in SIMPLEX {
-        let model = plan(method, &[("loss", "squared"), ("gap", "1e-5")]).train(&data).unwrap();
+        let model = plan(method, &[("loss", "squared"), ("gap", "1e-3")]).train(&data).unwrap();
         let found = weights(&model);
         assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{method}: {found:?}");
     }
