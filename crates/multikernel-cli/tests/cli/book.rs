@@ -217,3 +217,21 @@ fn tests_of_faults_exist_and_each_kind_has_three_that_were_looked_for() {
         }
     }
 }
+
+#[test]
+fn every_fuzz_target_is_built_told_of_and_run_by_the_workflow() {
+    let read = |path: &str| std::fs::read_to_string(repository().join(path)).unwrap();
+    let words = |text: &str| text.split([' ', ',', ';', '\n']).map(str::to_string).collect::<BTreeSet<_>>();
+    let files = std::fs::read_dir(repository().join("fuzz/targets")).unwrap();
+    let targets: BTreeSet<String> =
+        files.map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    let (workflow, script, manifest) = (read(".github/workflows/fuzz.yml"), read("fuzz/run"), read("fuzz/Cargo.toml"));
+    let matrix = workflow.split("target:\n").nth(1).and_then(|rest| rest.split(['[', ']']).nth(1)).unwrap();
+    assert_eq!(words(matrix).into_iter().filter(|word| !word.is_empty()).collect::<BTreeSet<_>>(), targets);
+    let told =
+        words(script.split("text and tables").nth(1).and_then(|rest| rest.split("# fuzz/python.py").next()).unwrap());
+    for target in &targets {
+        assert!(told.contains(target), "fuzz/run says nothing of {target}");
+        assert!(manifest.contains(&format!("path = \"targets/{target}.rs\"")), "fuzz/Cargo.toml lacks {target}");
+    }
+}
