@@ -15,6 +15,10 @@ use crate::run::{Control, Observer, Progress};
 const TRIALS: [usize; 2] = [500, 1000];
 /// Time limit of each, in seconds.
 const TRIAL_SECONDS: f64 = 1.0;
+/// Trial runs up to this long, in seconds, are repeated: a moment of another program would be most of one.
+const SHORT: f64 = 0.3;
+/// How many times at most.
+const REPEATS: usize = 3;
 /// The most landmarks of a trial run: few enough that neither has a landmark in every row.
 const TRIAL_LANDMARKS: usize = TRIALS[0] / 2;
 /// With fewer rows, training finishes before a forecast would.
@@ -72,7 +76,7 @@ impl Plan {
             return Ok(None);
         }
         let (plan, per_trial) = self.tried(n_rows)?;
-        let [small, large] = TRIALS.map(|n| plan.trial(&data.select(&sample(&data.labels, n)), pool, control));
+        let [small, large] = TRIALS.map(|n| plan.shortest(&data.select(&sample(&data.labels, n)), pool, control));
         let ((small, _), (large, at_least)) = (small?, large?);
         if control.stop().is_some() {
             return Ok(None);
@@ -99,6 +103,18 @@ impl Plan {
         };
         let tried = landmarks.min(TRIAL_LANDMARKS);
         Ok((plan.set("landmarks", &tried.to_string())?, landmarks as f64 / tried as f64))
+    }
+
+    /// The shortest of a few trial runs: other programs only add to what one takes.
+    fn shortest(&self, data: &Dataset, pool: &Pool, control: &Control) -> Result<(f64, bool)> {
+        let mut least = self.trial(data, pool, control)?;
+        for _ in 1..REPEATS {
+            if least.0 > SHORT {
+                break;
+            }
+            least.0 = least.0.min(self.trial(data, pool, control)?.0);
+        }
+        Ok(least)
     }
 
     /// Seconds to train on these rows, and whether this is extrapolated from a run that did not finish in time.

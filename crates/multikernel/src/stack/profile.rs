@@ -314,6 +314,34 @@ mod tests {
     }
 
     #[test]
+    fn cubics_of_a_kernel_are_it_to_the_rounding_of_f32() {
+        let (mut rng, pool) = (Rng::new(7, 0), Pool::new(1).unwrap());
+        let distances = distances(&mut rng);
+        let rates = [2f64.powi(15), 3.7, 2f64.powi(-15)];
+        let grid = Grid::new(&rates);
+        for (m, rate) in rates.iter().enumerate() {
+            let weights: Vec<f64> = (0..rates.len()).map(|k| f64::from(u8::from(k == m))).collect();
+            let mut profile = new(&grid, &rates, &weights, &pool);
+            let n = profile.table.len();
+            let quintics: Vec<f64> =
+                (0..COEFFICIENTS).flat_map(|k| profile.table.iter().map(move |l| l.0[k])).collect();
+            assert_eq!(profile.table().coefficients(COEFFICIENTS), quintics);
+            let cubics = profile.table().coefficients(4);
+            assert_eq!(cubics.len(), 4 * n);
+            for (segment, line) in profile.table.iter_mut().enumerate() {
+                line.0 = std::array::from_fn(|k| if k < 4 { cubics[k * n + segment] } else { 0.0 });
+            }
+            let mut found = vec![0.0; distances.len()];
+            profile.add_into(&distances, &mut found);
+            for (d, found) in distances.iter().zip(found) {
+                let expected = (-rate * d).exp();
+                assert!((found - expected).abs() < 2.4e-8, "{rate} {d}: {found} {expected}");
+                assert!(*d > 0.0 || found as f32 == 1.0, "{rate}: {found} at 0");
+            }
+        }
+    }
+
+    #[test]
     fn profile_at_distance_zero_is_the_sum_of_weights_exactly() {
         let pool = Pool::new(1).unwrap();
         let weights: Vec<f64> = (1..=300).map(|i| 1.0 / f64::from(i)).collect();

@@ -83,14 +83,19 @@ __device__ __forceinline__ void quantities(int quantity, int depth, const T* lef
     for (int i = 0; i < EACH; i++)
 #pragma unroll
         for (int j = 0; j < EACH; j++) out[i][j] = 0;
+    // A thread copies every fourth column of one point of each side.
+    int p = thread % SIDE, high = thread / SIDE;
+    bool row_inside = row + p < n_rows, col_inside = col + p < n_cols;
+    const T *from_left = left + high * n_rows + row + p, *from_right = right + high * n_cols + col + p;
+    long long left_step = THREADS * THREADS / SIDE * n_rows, right_step = THREADS * THREADS / SIDE * n_cols;
     for (int first = 0; first < depth; first += DEPTH) {
         int here = min(DEPTH, depth - first);
         __syncthreads();
-        for (int at = thread; at < DEPTH * SIDE; at += THREADS * THREADS) {
-            int k = at / SIDE, p = at % SIDE;
-            bool inside = k < here;
-            rows[k][p] = inside && row + p < n_rows ? left[(long long)(first + k) * n_rows + row + p] : (T)0;
-            cols[k][p] = inside && col + p < n_cols ? right[(long long)(first + k) * n_cols + col + p] : (T)0;
+        const T *a = from_left + first * n_rows, *b = from_right + first * n_cols;
+#pragma unroll
+        for (int k = high; k < DEPTH; k += THREADS * THREADS / SIDE, a += left_step, b += right_step) {
+            rows[k][p] = k < here && row_inside ? *a : (T)0;
+            cols[k][p] = k < here && col_inside ? *b : (T)0;
         }
         __syncthreads();
         if (quantity == SQUARED) add_columns<T, SQUARED>(rows, cols, here, out);
@@ -232,8 +237,12 @@ __device__ __forceinline__ void times(long long n_cols, int n_vectors, const T* 
     }
 }
 
-// sum_f weights_f f(distance) as one function: a quintic on each segment, which the top bits of the distance name. Coefficients
-// of one degree lie side by side: neighbouring segments are in different banks then.
+// Coefficients of a profile on a segment: a quintic, or a cubic, whose error is below rounding in float.
+template <typename T>
+constexpr int COEFFICIENTS = sizeof(T) == sizeof(float) ? 4 : 6;
+
+// sum_f weights_f f(distance) as one function: a polynomial on each segment, which the top bits of the distance name.
+// Coefficients of one degree lie side by side: neighbouring segments are in different banks then.
 __device__ __forceinline__ double profile_of(const double* table, int first, int last, double scale, double q) {
     int high = __double2hiint(q), low = __double2loint(q), segment = (high >> 16) - first, n = last + 1;
     double within = __hiloint2double((__funnelshift_l(low, high, 4) & 0xfffff) | 0x3ff00000, low << 4);
@@ -248,7 +257,7 @@ __device__ __forceinline__ float profile_of(const float* table, int first, int l
     float within = __int_as_float(((bits & 0x7ffff) << 4) | 0x3f800000);
     float r = segment < 0 ? q * (float)scale : 2 * within - 3;
     const float* a = table + (segment < 0 ? 0 : min(segment + 1, last));
-    return a[0] + r * (a[n] + r * (a[2 * n] + r * (a[3 * n] + r * (a[4 * n] + r * a[5 * n]))));
+    return a[0] + r * (a[n] + r * (a[2 * n] + r * a[3 * n]));
 }
 
 // The tile of this number: of all, row by row, or of those on and below the diagonal.
@@ -271,7 +280,7 @@ __device__ __forceinline__ void profile(int quantity, int depth, const T* left, 
     __shared__ T turned[2][THREADS][SIDE + 1];
     T* table = (T*)memory;
     int x = threadIdx.x, y = threadIdx.y, thread = y * THREADS + x;
-    for (int at = thread; at < 6 * (last + 1); at += THREADS * THREADS) table[at] = (T)lines[at];
+    for (int at = thread; at < COEFFICIENTS<T> * (last + 1); at += THREADS * THREADS) table[at] = (T)lines[at];
     __syncthreads();
     int wide = (int)((n_cols + SIDE - 1) / SIDE), high = (int)((n_out + SIDE - 1) / SIDE);
     int n_tiles = symmetric ? (int)((long long)wide * (wide + 1) / 2) : wide * high;

@@ -82,11 +82,14 @@ impl Drop for Bind {
 trait Value: DeviceRepr + Copy + Send + Sync + 'static {
     /// Its name in `kernels.cu`.
     const NAME: &'static str;
+    /// Coefficients of a profile on each segment, as in `kernels.cu`.
+    const COEFFICIENTS: usize;
     fn round(value: f64) -> Self;
 }
 
 impl Value for f64 {
     const NAME: &'static str = "double";
+    const COEFFICIENTS: usize = COEFFICIENTS;
     fn round(value: f64) -> f64 {
         value
     }
@@ -94,6 +97,7 @@ impl Value for f64 {
 
 impl Value for f32 {
     const NAME: &'static str = "float";
+    const COEFFICIENTS: usize = 4;
     fn round(value: f64) -> f32 {
         value as f32
     }
@@ -282,7 +286,7 @@ impl Cuda {
         add: i32,
         out: &mut CudaSlice<T>,
     ) -> Result<()> {
-        let lines: Vec<f64> = (0..COEFFICIENTS).flat_map(|k| table.lines.iter().map(move |line| line.0[k])).collect();
+        let lines = table.coefficients(T::COEFFICIENTS);
         let shared_mem_bytes = (size_of::<T>() * lines.len()) as u32;
         let (lines, bits, last) = (self.send(&lines, 0.0)?, table.first as i32, table.lines.len() as i32 - 1);
         let symmetric = i32::from(symmetric);
@@ -661,7 +665,8 @@ fn tiles(n_rows: usize, n_cols: usize) -> LaunchConfig {
 /// Whether a table is within the memory of a block, and its segments within the exponents of T.
 fn fits<T: Value>(table: &Table<'_>) -> bool {
     let is_narrow = size_of::<T>() == size_of::<f32>();
-    size_of::<T>() * COEFFICIENTS * table.lines.len() <= MAX_TABLE_BYTES && (!is_narrow || table.first >= FIRST_OF_F32)
+    size_of::<T>() * T::COEFFICIENTS * table.lines.len() <= MAX_TABLE_BYTES
+        && (!is_narrow || table.first >= FIRST_OF_F32)
 }
 
 /// Blocks of 16 x 16 threads.
