@@ -20,14 +20,17 @@ def one_processor():
     os.sched_setaffinity(0, every)
 
 
+#: A bank for methods that work long on each kernel; the others have their own.
+FEW = "gaussian(1), gaussian(4), linear"
 #: Quick settings for methods that sample or take many steps.
 QUICK = {
     "AutoMKL": {"effort": "quick"},
     "BankMKL": {"frequencies": 64, "warmup": 10, "sweeps": 20},
-    "BM3KL": {"chains": 2, "warmup": 5, "draws": 5},
+    "BM3KL": {"kernels": FEW, "chains": 2, "warmup": 5, "draws": 5},
     "BSVM": {"warmup": 5, "sweeps": 5},
     "MKC": {"clusters": 3},
     "DPM": {"sweeps": 3},
+    "GPC": {"kernels": FEW},
     "BestView": {"views": {"first": slice(0, 1), "rest": slice(1, None)}},
 }
 
