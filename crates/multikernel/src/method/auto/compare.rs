@@ -50,6 +50,12 @@ impl Tried {
         let part = part.task(task);
         // A handful of rows is not compared.
         let Ok(folds) = inner::folds(&part, Deal::Choose) else { return Ok(Tried::unknown()) };
+        // Nor where so few times are of events that some fold would be trained on none.
+        let is_silent =
+            |fold: &Split| part.target.select(&fold.train).times().is_some_and(|times| times.n_events() == 0);
+        if folds.iter().any(is_silent) {
+            return Ok(Tried::unknown());
+        }
         let want = if *part.target == Target::Classes { Want::Margins } else { Want::Scores };
         let held_out = HeldOut { want, task: &part, folds: &folds, control };
         let cs = Candidate::cs(task);

@@ -72,6 +72,17 @@ fn many_rows_are_chosen_on_some_of_them_and_it_is_told() {
     assert!(kept.ends_with("trained again on all 1100 rows"), "{kept}");
 }
 
+#[test]
+fn times_with_one_event_are_learned_and_nothing_is_compared() {
+    let few = signs(30);
+    let times = Times::new((1..=30).map(f64::from).collect(), (0..30).map(|i| i == 7).collect()).unwrap();
+    let data = Dataset::of_times("t", few.samples, times).unwrap();
+    let plan = Plan::new("auto").unwrap().kernels("linear, gaussian(1)").unwrap();
+    let model = plan.train(&data).unwrap();
+    let risks = model.times().unwrap().risks(&data.samples).unwrap();
+    assert!(risks.iter().all(|risk| risk.is_finite()), "{risks:?}");
+}
+
 /// Rows whose class is whether two columns have the same sign.
 fn signs(n: usize) -> Dataset {
     let mut rng = Rng::new(10, 0);

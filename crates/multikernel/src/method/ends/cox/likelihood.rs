@@ -43,6 +43,7 @@ struct Own {
 
 /// The partial likelihood at given log risks.
 pub(in crate::method) struct Slope {
+    /// Minus infinity where all rows at risk at an event are e^708 times less so than another row: no step goes there.
     pub(in crate::method) value: f64,
     /// The derivative in each log risk.
     pub(in crate::method) gradient: Vec<f64>,
@@ -114,7 +115,7 @@ impl PartialLikelihood {
         // The sum over events of 1 / (sum of risks), for the rows at risk; rows with the event have a smaller share.
         let mut hazard = vec![0.0; self.n + 1];
         self.each_term(&risks, |event, factor, sum| {
-            value -= ln(sum) + most;
+            value -= if sum > 0.0 { ln(sum) + most } else { f64::INFINITY };
             hazard[event.at_risk] += 1.0 / sum;
             event.rows.iter().for_each(|&i| gradient[i] += (1.0 - factor) * risks[i] / sum);
         });

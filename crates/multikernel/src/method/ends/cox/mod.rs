@@ -99,7 +99,8 @@ impl CoxState {
         let Some(next) = SEARCH.next(&self.tried, &self.evidence) else { return Ok(Progress::of(1, 1)) };
         let weights = &self.weights;
         let gram = self.gram.get_or_make(|| combined(weights, task))?;
-        let fit = match fit(gram, next, &self.slope, task, &|| control.stop().is_some()) {
+        let starts = starts(&self.slope, self.tried.last(), next);
+        let fit = match fit(gram, next, &starts, task, &|| control.stop().is_some()) {
             Err(Error::Stopped(_)) => return Ok(Progress::cancelled()),
             fit => fit?,
         };
@@ -118,7 +119,7 @@ impl CoxState {
         let at = if self.tried.is_empty() { DEFAULT } else { self.tried[best(&self.evidence)] };
         let weights = &self.weights;
         let gram = self.gram.get_or_make(|| combined(weights, task))?;
-        let fit = fit(gram, at, &self.slope, task, &|| false)?;
+        let fit = fit(gram, at, &starts(&self.slope, self.tried.last(), at), task, &|| false)?;
         let mut warnings = vec![];
         if !finished {
             warnings.push(format!(
@@ -139,12 +140,21 @@ fn combined(weights: &[f64], task: &Task<'_>) -> Result<Matrix> {
     Ok(task.stack()?.combine(&column, task.pool)?.remove(0))
 }
 
+/// Where the steps of one amplitude may begin after another: at its `b`, which serves where amplitudes are small, and at its
+/// log risks, which serve where they are large.
+fn starts(slope: &[f64], last: Option<&f64>, next: f64) -> Vec<Vec<f64>> {
+    let Some(last) = last else { return vec![] };
+    let ratio = exp(last - next);
+    vec![slope.to_vec(), slope.iter().map(|b| ratio * b).collect()]
+}
+
 /// The largest penalised partial likelihood at `ln a`, relative to the mean diagonal entry of the kernel, by Newton's
-/// steps from a given slope, with a curvature that is renewed where it has to be; each is shortened until the likelihood rises.
+/// steps from the best of some slopes and 0, with a curvature that is renewed where it has to be; each is shortened until
+/// the likelihood rises.
 fn fit(
     gram: &Matrix,
     ln_amplitude: f64,
-    start: &[f64],
+    starts: &[Vec<f64>],
     task: &Task<'_>,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Fit> {
@@ -156,9 +166,16 @@ fn fit(
         let penalty = 0.5 * amplitude * dot(slope, &along);
         (along.iter().map(|value| amplitude * value).collect(), penalty)
     };
-    let mut slope = if start.len() == n { start.to_vec() } else { vec![0.0; n] };
+    let mut slope = vec![0.0; n];
     let (mut f, mut penalty) = at(&slope);
     let mut here = likelihood.slope(&f);
+    for start in starts.iter().filter(|start| start.len() == n) {
+        let (risks, cost) = at(start);
+        let there = likelihood.slope(&risks);
+        if there.value - cost > here.value - penalty {
+            (slope, f, penalty, here) = (start.clone(), risks, cost, there);
+        }
+    }
     let curved = |f: &[f64]| curved(&likelihood, f, gram, amplitude, task, stop);
     let (mut lower, mut factor) = curved(&f)?;
     let (mut last_gap, mut converged) = (f64::INFINITY, false);

@@ -307,8 +307,35 @@ fn fit_is_the_maximum_of_the_penalised_likelihood() {
             assert!(objective(&other) < objective(&found.slope));
         }
         // The determinant is that of the maximum, not of a point on the way: from there on there is no way.
-        let again = fit(&gram, ln_amplitude, &found.slope, &task, &|| false).unwrap();
+        let again = fit(&gram, ln_amplitude, &[found.slope.clone()], &task, &|| false).unwrap();
         assert!((again.evidence - found.evidence).abs() < 1e-9, "{} {}", again.evidence, found.evidence);
+        // Starts that are worse than none are not taken.
+        let wild = [1e3, -40.0, 1e300].map(|factor| found.slope.iter().map(|b| factor * b).collect());
+        let begun = fit(&gram, ln_amplitude, &wild, &task, &|| false).unwrap();
+        assert_eq!((begun.evidence, begun.slope), (found.evidence, found.slope));
+    }
+}
+
+#[test]
+fn risks_beyond_all_numbers_are_no_better_than_any() {
+    // The first at risk is e^800 times less so than the second.
+    let likelihood = PartialLikelihood::new(&Times::new(vec![2.0, 1.0], vec![true, true]).unwrap());
+    assert_eq!(likelihood.slope(&[-400.0, 400.0]).value, f64::NEG_INFINITY);
+    assert!(likelihood.slope(&[-300.0, 300.0]).value.is_finite());
+}
+
+/// Five times as many rows with a Gaussian: at the largest amplitudes a whole step is far too long.
+#[test]
+fn steps_that_are_too_long_end_at_the_maximum() {
+    let data = study(640, 4);
+    let pool = Pool::new(2).unwrap();
+    let stack = stack("gaussian(1)", &data, &pool);
+    let task = task(&data, &stack, &pool);
+    let gram = combined(&[1.0], &task).unwrap();
+    let earlier = fit(&gram, 2.0, &[], &task, &|| false).unwrap();
+    for starts in [vec![earlier.slope.clone()], starts(&earlier.slope, Some(&2.0), 4.0)] {
+        let found = fit(&gram, 4.0, &starts, &task, &|| false).unwrap();
+        assert!(found.converged && found.evidence.is_finite(), "{}", found.evidence);
     }
 }
 
