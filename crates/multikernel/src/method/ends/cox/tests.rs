@@ -307,7 +307,7 @@ fn fit_is_the_maximum_of_the_penalised_likelihood() {
             assert!(objective(&other) < objective(&found.slope));
         }
         // The determinant is that of the maximum, not of a point on the way: from there on there is no way.
-        let again = fit(&gram, ln_amplitude, &[found.slope.clone()], &task, &|| false).unwrap();
+        let again = fit(&gram, ln_amplitude, std::slice::from_ref(&found.slope), &task, &|| false).unwrap();
         assert!((again.evidence - found.evidence).abs() < 1e-9, "{} {}", again.evidence, found.evidence);
         // Starts that are worse than none are not taken.
         let wild = [1e3, -40.0, 1e300].map(|factor| found.slope.iter().map(|b| factor * b).collect());
