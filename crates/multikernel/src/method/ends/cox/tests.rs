@@ -324,21 +324,6 @@ fn risks_beyond_all_numbers_are_no_better_than_any() {
     assert!(likelihood.slope(&[-300.0, 300.0]).value.is_finite());
 }
 
-/// Five times as many rows with a Gaussian: at the largest amplitudes a whole step is far too long.
-#[test]
-fn steps_that_are_too_long_end_at_the_maximum() {
-    let data = study(640, 4);
-    let pool = Pool::new(2).unwrap();
-    let stack = stack("gaussian(1)", &data, &pool);
-    let task = task(&data, &stack, &pool);
-    let gram = combined(&[1.0], &task).unwrap();
-    let earlier = fit(&gram, 2.0, &[], &task, &|| false).unwrap();
-    for starts in [vec![earlier.slope.clone()], starts(&earlier.slope, Some(&2.0), 4.0)] {
-        let found = fit(&gram, 4.0, &starts, &task, &|| false).unwrap();
-        assert!(found.converged && found.evidence.is_finite(), "{}", found.evidence);
-    }
-}
-
 /// With one column `x` and the kernel `x x'` the functions are lines `f = beta x` with `beta ~ N(0, a)`, so the evidence is an
 /// integral over one number.
 #[test]
