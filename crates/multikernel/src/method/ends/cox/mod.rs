@@ -48,6 +48,8 @@ const ACCURACY: f64 = 1e-10;
 /// A step with an earlier curvature takes N^2 operations, where a new one takes N^3: it is renewed where a step leaves more
 /// of the gap.
 const SLOW: f64 = 0.2;
+/// Parts of a step that are not tried.
+const SHORTEST: f64 = 1e-12;
 /// Added to the diagonal of the curvature, relative to its mean: adding the same to all log risks changes nothing, so
 /// the curvature is singular.
 const RIDGE: f64 = 1e-9;
@@ -197,12 +199,17 @@ fn fit(
             let tried: Vec<f64> = slope.iter().zip(&wanted).map(|(a, b)| a + length * (b - a)).collect();
             let (risks, cost) = at(&tried);
             let there = likelihood.slope(&risks);
+            let now = there.value - cost;
             // Rounding may lower it by a hair at the top.
-            if there.value - cost >= before - 1e-12 * before.abs() || length < 1e-4 {
+            if now >= before - 1e-12 * before.abs() || (length < 1e-4 && now.is_finite()) {
                 (slope, f, penalty, here) = (tried, risks, cost, there);
                 break;
             }
             length *= 0.5;
+            // There is no way from here with this curvature.
+            if length < SHORTEST {
+                break;
+            }
         }
     }
     // Laplace: ln p(data | f) + ln p(f) - ln |I + a L'K L| / 2.
